@@ -1,0 +1,35 @@
+/** A definition as the engine runs it, whatever builder made it. */
+
+import type { Plan } from "../domain/plan.ts";
+import type { StandardSchema } from "./schema.ts";
+
+/** What an execution is about. */
+export interface ResourceRef {
+  readonly type: string;
+  readonly id: string;
+}
+
+/** The code of one step, without its types: the builder has checked them. */
+export interface StepCode {
+  /** Null for a sleep or a wait. */
+  readonly run: ((scope: never) => unknown) | null;
+  readonly undo: ((scope: never) => unknown) | null;
+  /** What a signal's payload must be; for a wait. */
+  readonly schema: StandardSchema | null;
+}
+
+/** A checked, immutable definition. */
+export interface Definition {
+  readonly kind: "saga";
+  readonly name: string;
+  readonly version: number;
+  /** Lane of its executions unless a start names another. */
+  readonly partition: string;
+  readonly plan: Plan;
+  /** By step name. */
+  readonly code: ReadonlyMap<string, StepCode>;
+  /** What the input must be. */
+  readonly input: StandardSchema | null;
+  /** Loads what the execution is about, afresh for each attempt. */
+  readonly loadResource: ((reference: ResourceRef, resources: never) => unknown) | null;
+}

@@ -1,0 +1,36 @@
+/** The plan: what the decisions need to know of a definition, as plain data. */
+
+import type { StepKind } from "./record.ts";
+import type { RetryPolicy } from "./retry.ts";
+
+/** A definition without its code. */
+export interface Plan {
+  readonly name: string;
+  readonly version: number;
+  readonly steps: readonly PlanStep[];
+  /** Time for going forward, from the start or the last retry. */
+  readonly deadlineMs: number | null;
+}
+
+/** A step without its code. */
+export interface PlanStep {
+  readonly name: string;
+  readonly kind: StepKind;
+  /** Place in the definition, from 0. */
+  readonly position: number;
+  readonly hasUndo: boolean;
+  /** A failed try may have taken effect, and its undo can cope with not knowing what it wrote. */
+  readonly undoOnFailure: boolean;
+  readonly retry: RetryPolicy;
+  readonly undoRetry: RetryPolicy;
+  readonly leaseMs: number;
+  /** After this long the scope's signal aborts. */
+  readonly timeoutMs: number | null;
+  /** `sleep`: how long; `wait`: how long at most, null for ever. */
+  readonly pauseMs: number | null;
+}
+
+/** The step of that name, or null. */
+export function stepOf(plan: Plan, name: string): PlanStep | null {
+  return plan.steps.find((step) => step.name === name) ?? null;
+}

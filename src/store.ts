@@ -1,0 +1,257 @@
+/**
+ * The store contract: where the truth lives.
+ *
+ * A store keeps records and guards them; it decides nothing. Every change of an execution is one commit, applied as a
+ * whole if and only if the guards hold that it names. A refusal that can be expected is a value; an exception means
+ * that the store could not do its work (`store_unavailable`: whether a write in flight was applied is then unknown).
+ *
+ * Every method may be called at any time, by many callers in many processes at once. Records go in and come out as
+ * copies: nothing that a caller does to one afterwards reaches the store, and the other way round.
+ */
+
+import type { Change } from "./domain/change.ts";
+import type { Json } from "./domain/json.ts";
+import type { Execution, ExecutionRecord, Instant, Operation, Request, Status } from "./domain/record.ts";
+import type { Tx } from "./definition/scope.ts";
+
+/** Keeps executions, their attempts, signals and operations. */
+export interface Store {
+  /** "memory", "sqlite", "postgres", "mysql": for logs, messages and the console. */
+  readonly kind: string;
+  /** Whether it can run transactional steps and transactional starts. */
+  readonly transactional: boolean;
+
+  /**
+   * Inserts executions as they are given, an open attempt included; each one whole or not at all, whatever becomes of
+   * the others. An id or active slot that is taken comes back as a value with the row that holds it; if both are taken,
+   * as `id_taken`.
+   *
+   * With `tx` it writes within that transaction, and is undone with it: a {@linkcode Tx}, the driver's own handle, or
+   * anything with `query(sql, params)`.
+   *
+   * Under failure: rejects with `store_unavailable`; repeating it with the same ids is safe, and `startToken` tells
+   * the repetition that a row is its own. Concurrent callers with one id, or one active slot: one inserts, the others
+   * are answered with its row.
+   */
+  insert(executions: readonly Execution[], tx?: unknown): Promise<readonly InsertAnswer[]>;
+
+  /** One snapshot for each id, consistent in itself, or null where there is none; in the order of the ids. */
+  load(ids: readonly string[]): Promise<readonly (ExecutionRecord | null)[]>;
+
+  /** What a waiter needs to know, without JSON but the failures; null where there is none. */
+  status(ids: readonly string[]): Promise<readonly (ExecutionStatus | null)[]>;
+
+  /** Operations of an execution, oldest first. */
+  operations(id: string): Promise<readonly Operation[]>;
+
+  /**
+   * Applies changes, each atomically and for itself. A change applies if and only if
+   *
+   * - the stored revision is `execution.revision - 1`,
+   * - `signalsSeen`, if it is set, is the stored count, and
+   * - `expired`, if it is set, names the stored owner and the stored due time is at or before `expired.at`.
+   *
+   * Otherwise it is `stale` and nothing of it is written. It writes all columns of the execution that can change
+   * except `signalsSeen`. Of two changes of one execution in one call, one at most is committed. A change that the
+   * database refuses for what it contains is `rejected`, and the others apply all the same.
+   *
+   * Under failure: rejects; each change may or may not have been applied, and the caller has to load to find out.
+   */
+  commit(changes: readonly Change[]): Promise<readonly CommitAnswer[]>;
+
+  /**
+   * Moves the due and wake time of open attempts whose token is stored, also after their lease has ended; the wake
+   * time of a blocked execution stays null. Raises no revision. One answer each, in order.
+   */
+  renew(leases: readonly Lease[]): Promise<readonly RenewAnswer[]>;
+
+  /**
+   * Hands out executions whose wake time has come, each to one caller only: it moves their wake time to
+   * `now + patienceMs × 2^resumeCount`, at most `max(patienceMs, 1 h)` away, and, if `counted`, raises resumeCount by
+   * one where the due time has come or a request waits. Goes round the partitions, the oldest wake time first in each,
+   * so that a full partition does not starve the others. Raises no revision.
+   */
+  claimDue(options: ClaimOptions): Promise<readonly Claimed[]>;
+
+  /** The earliest wake time under the same filter, whether past or to come; null if there is none. */
+  nextWake(filter: WakeFilter): Promise<Instant | null>;
+
+  /** Sets the wake time to `now` where the execution is neither finished nor blocked. Raises no revision. */
+  touch(ids: readonly string[], now: Instant): Promise<void>;
+
+  /**
+   * Stores a signal: locks the execution's row, takes the time, inserts the row, raises signalsSeen by one and sets the
+   * wake time to that time, unless the execution is blocked. Raises no revision. A second signal with the same
+   * `signalId` is `duplicate` and changes nothing, also after the first was consumed.
+   */
+  signal(signal: NewSignal): Promise<SignalAnswer>;
+
+  /**
+   * Runs a body within one transaction of the database and commits it when the body returns; anything that the body
+   * throws rolls it back and is thrown on. A conflict (deadlock, serialization failure, busy) or a lost connection
+   * inside runs the body again, a bounded number of times: it may run more than once, and commits once.
+   *
+   * Stores that are not `transactional` reject with `transactions_unsupported`.
+   */
+  transaction<T>(body: (transaction: StoreTransaction) => Promise<T>): Promise<T>;
+
+  /** Who works on what. */
+  readonly workers: WorkerDirectory;
+
+  /**
+   * Deletes executions that finished before a time, with their attempts, signals and operations; only those that are
+   * finished still and have no unfinished parent. Oldest first, one transaction. Returns how many.
+   */
+  prune(options: PruneOptions): Promise<number>;
+
+  /** The database's clock. */
+  now(): Promise<Instant>;
+
+  /** Brings the tables to this code's version, creating or adopting what there is; safe to run by many at once. */
+  migrate(): Promise<void>;
+
+  /** Lets go of what the store opened; calls afterwards reject with `closed`. May be called twice. */
+  close(): Promise<void>;
+}
+
+/** What became of an insert. */
+export type InsertAnswer =
+  | { readonly kind: "inserted" }
+  | { readonly kind: "id_taken"; readonly execution: Execution }
+  | { readonly kind: "active_key_taken"; readonly execution: Execution };
+
+/** What became of a change. */
+export type CommitAnswer =
+  | { readonly kind: "committed" }
+  /** A guard did not hold, or the execution does not exist. */
+  | { readonly kind: "stale" }
+  /** Another execution, `holder`, has the active slot that the change would take. */
+  | { readonly kind: "rejected"; readonly reason: "active_key_taken"; readonly holder: string }
+  /** The database refused a value; `detail` says why. */
+  | { readonly kind: "rejected"; readonly reason: "refused"; readonly detail: string };
+
+/** A row without its JSON, for waiters. */
+export interface ExecutionStatus {
+  readonly id: string;
+  readonly status: Status;
+  readonly epoch: number;
+  readonly revision: number;
+}
+
+/** An open attempt's lease, to be renewed. */
+export interface Lease {
+  readonly executionId: string;
+  readonly token: string;
+  readonly until: Instant;
+}
+
+/** Whether the lease is still the caller's, and what is asked of the execution meanwhile. */
+export type RenewAnswer =
+  | { readonly kind: "renewed"; readonly request: Request | null }
+  | { readonly kind: "lost" };
+
+/** A definition and version that a worker knows. */
+export interface DefinitionKey {
+  readonly name: string;
+  readonly version: number;
+}
+
+/** Which executions a worker can look at. */
+export interface WakeFilter {
+  readonly partitions: readonly string[];
+  readonly definitions: readonly DefinitionKey[];
+  /** Whether those with an open attempt (whose lease has ended then) are included. */
+  readonly takeOver: boolean;
+}
+
+/** What to hand out, and for how long it is then left alone. */
+export interface ClaimOptions extends WakeFilter {
+  readonly now: Instant;
+  /** At most this many; at least 1. */
+  readonly limit: number;
+  readonly patienceMs: number;
+  /** Whether resumeCount is raised. */
+  readonly counted: boolean;
+}
+
+/** An execution that was handed out, as it is after the claim. */
+export interface Claimed {
+  readonly executionId: string;
+  readonly epoch: number;
+  readonly partition: string;
+  readonly currentStep: string;
+  readonly resumeCount: number;
+}
+
+/** A signal to be stored. */
+export interface NewSignal {
+  /** Id of the row. */
+  readonly id: string;
+  readonly executionId: string;
+  readonly name: string;
+  readonly payload: Json;
+  readonly signalId: string | null;
+  /** An audit row that is written with it. */
+  readonly operation: Operation | null;
+}
+
+/** What became of a signal. */
+export type SignalAnswer =
+  | { readonly kind: "stored"; readonly createdAt: Instant }
+  | { readonly kind: "duplicate" }
+  | { readonly kind: "not_found" }
+  | { readonly kind: "finished"; readonly status: Status };
+
+/** A transaction of the store's database. */
+export interface StoreTransaction {
+  /** What the user's code is given. */
+  readonly tx: Tx;
+  /** Locks the execution's row and loads the record as it is now; null if there is none. */
+  load(id: string): Promise<ExecutionRecord | null>;
+  /** Applies a change within the transaction, under the same guards as {@linkcode Store.commit}. */
+  commit(change: Change): Promise<CommitAnswer>;
+}
+
+/** A worker as others see it. */
+export interface WorkerRow {
+  readonly id: string;
+  readonly partitions: readonly string[];
+  readonly definitions: readonly DefinitionKey[];
+  readonly seenAt: Instant;
+  /** Counts as alive until then. */
+  readonly until: Instant;
+}
+
+/** Which workers there are. */
+export interface WorkerDirectory {
+  /** Inserts or replaces the worker's row. */
+  announce(worker: WorkerRow): Promise<void>;
+  /** Deletes the worker's row, and those that ended more than a day before `now`. */
+  retire(id: string, now: Instant): Promise<void>;
+  /** Workers that are alive at `now`. */
+  list(now: Instant): Promise<readonly WorkerRow[]>;
+  /**
+   * `missing`: active executions whose wake time is at or before `overdueSince` and whose definition no worker lists
+   * that is alive at `now`. `back`: those blocked as `definition_missing` whose definition is listed again. At most
+   * `limit` of each, oldest first.
+   */
+  unserved(
+    options: UnservedOptions,
+  ): Promise<{ readonly missing: readonly string[]; readonly back: readonly string[] }>;
+}
+
+/** What to look for among the executions that nobody can run. */
+export interface UnservedOptions {
+  readonly now: Instant;
+  readonly overdueSince: Instant;
+  readonly limit: number;
+}
+
+/** What to delete. */
+export interface PruneOptions {
+  readonly finishedBefore: Instant;
+  /** Finished statuses only. */
+  readonly statuses: readonly Status[];
+  /** At most this many executions; at least 1. */
+  readonly limit: number;
+}
