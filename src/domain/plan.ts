@@ -23,7 +23,8 @@ export interface PlanStep {
   readonly undoOnFailure: boolean;
   readonly retry: RetryPolicy;
   readonly undoRetry: RetryPolicy;
-  readonly leaseMs: number;
+  /** How long its worker may be silent before another one takes over; null: as the engine says. */
+  readonly leaseMs: number | null;
   /** After this long the scope's signal aborts. */
   readonly timeoutMs: number | null;
   /** `sleep`: how long; `wait`: how long at most, null for ever. */

@@ -97,6 +97,8 @@ export interface Execution {
   readonly signalsSeen: number;
   /** While an attempt is open: the `undo` of its row if anything but its own outcome ends it. */
   readonly openUndo: Undo | null;
+  /** While an attempt is open: the kind of its step, so that a row can be written for it without the definition. */
+  readonly openKind: StepKind | null;
   readonly request: Request | null;
   /** Hints sent since the last commit. */
   readonly resumeCount: number;
