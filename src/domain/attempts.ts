@@ -1,6 +1,7 @@
 /** The attempts of the cursor: how many there were, and what the last one that counts says. */
 
 import { workerOf } from "./chance.ts";
+import type { ErrorData } from "./failure.ts";
 import type { Attempt, Direction, Execution, ExecutionRecord, Instant } from "./record.ts";
 
 /** Rows at the cursor: its step and direction, in its epoch. */
@@ -108,3 +109,10 @@ export const CLOSED: Pick<Execution, "owner" | "attemptStartedAt" | "openUndo" |
   openUndo: null,
   openKind: null,
 };
+
+/** The columns of a row that tell of an error. */
+export function errorFields(
+  error: ErrorData,
+): { readonly errorClass: string; readonly errorMessage: string; readonly errorBacktrace: string | null } {
+  return { errorClass: error.class, errorMessage: error.message, errorBacktrace: error.backtrace };
+}

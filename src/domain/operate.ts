@@ -1,0 +1,233 @@
+/**
+ * What operators and sweepers do to an execution from outside of a turn. None of it needs the definition: a console may
+ * run where no worker does.
+ */
+
+import { CLOSED, rowOfOpenAttempt } from "./attempts.ts";
+import { abandoned } from "./apply.ts";
+import { advance, type Change, changeOf, join } from "./change.ts";
+import { rowId } from "./chance.ts";
+import { lifted, notBefore } from "./course.ts";
+import { type JsonObject } from "./json.ts";
+import type { Making } from "./making.ts";
+import {
+  type Execution,
+  type ExecutionRecord,
+  isActive,
+  isFinished,
+  type Operation,
+  type OperationAction,
+  type Request,
+} from "./record.ts";
+import { isPivotPassed } from "./undo.ts";
+
+/** Who does it, and why. */
+export interface By {
+  readonly actor: string | null;
+  readonly reason: string | null;
+}
+
+/** What an operation comes to. */
+export type Operated =
+  | { readonly kind: "change"; readonly change: Change }
+  /** It is so already. */
+  | { readonly kind: "nothing" }
+  | { readonly kind: "refused"; readonly code: RefusalCode; readonly message: string };
+
+/** Why an operation is refused. */
+export type RefusalCode = "wrong_state" | "attempt_open" | "request_pending" | "past_pivot";
+
+/** Another go from the cursor on, with a full budget and a new deadline; also at undoing. */
+export function retry(record: ExecutionRecord, by: By, making: Making): Operated {
+  const { execution } = record;
+  if (execution.status === "completed" || execution.status === "compensated") {
+    return wrongState(execution, "retry");
+  }
+  const closed = closeDead(record, making);
+  if (closed === "alive") return attemptOpen(execution, "retry");
+  if (execution.request !== null) return requestPending(execution.request, "retry");
+  const { now } = making;
+  const current = closed?.execution ?? execution;
+  const again = changeOf(current, {
+    ...CLOSED,
+    ...lifted(execution),
+    epoch: execution.epoch + 1,
+    attempt: 0,
+    ...notBefore(execution, now),
+    waitingFor: null,
+    resumeCount: 0,
+    deadlineAt: null,
+    ...(execution.direction === "execute" ? { failure: null } : {}),
+    compensationFailure: null,
+    activeSlot: slotOf(execution.sagaName, execution.activeKey),
+    lastProgressAt: now,
+    finishedAt: null,
+    durationMs: null,
+  }, { operations: [operationOf(record, "retry", by, { from: execution.status }, making)] });
+  return { kind: "change", change: closed === null ? again : join(closed, again) };
+}
+
+/** Back: undo what was done. Waits for the open attempt to end, and is carried out by whoever has the definition. */
+export function compensate(record: ExecutionRecord, by: By, making: Making): Operated {
+  const { execution } = record;
+  if (execution.status === "completed" || execution.status === "compensated") {
+    return wrongState(execution, "compensate");
+  }
+  if (execution.request !== null) return requestPending(execution.request, "compensate");
+  if (execution.direction === "compensate") {
+    return execution.status === "compensating" ? { kind: "nothing" } : retry(record, by, making);
+  }
+  if (isPivotPassed(record)) {
+    return { kind: "refused", code: "past_pivot", message: "its pivot has been passed: nothing is undone any more" };
+  }
+  const request: Request = { action: "compensate", ...by, at: making.now };
+  return requested(record, null, request, operationOf(record, "compensate", by, null, making), making);
+}
+
+/** On, as if the step (or the undo) had ended `skipped`. `result` is what it is to add to the context. */
+export function skipStep(
+  record: ExecutionRecord,
+  by: By & { readonly result: JsonObject | null },
+  making: Making,
+): Operated {
+  const { execution } = record;
+  const { status } = execution;
+  if (status !== "compensating" && status !== "compensation_failed" && status !== "blocked") {
+    return wrongState(execution, "skip a step of");
+  }
+  const closed = closeDead(record, making);
+  if (closed === "alive") return attemptOpen(execution, "skip a step of");
+  if (execution.request !== null) return requestPending(execution.request, "skip a step of");
+  const { actor, reason, result } = by;
+  const request: Request = { action: "skip_step", actor, reason, at: making.now, result };
+  const detail = { step: execution.currentStep, direction: execution.direction, result };
+  return requested(record, closed, request, operationOf(record, "skip_step", by, detail, making), making);
+}
+
+/** The end, at once: whatever is open is superseded, nothing is undone. */
+export function terminate(record: ExecutionRecord, by: By, making: Making): Operated {
+  const { execution } = record;
+  if (isFinished(execution.status)) return wrongState(execution, "terminate");
+  const { now } = making;
+  const cut = execution.owner === null ? null : rowOfOpenAttempt(record, {
+    id: rowId(now, making.chance, making.rows),
+    status: "superseded",
+    undo: execution.openUndo ?? "none",
+    reason: by.reason,
+  }, now);
+  const finishedAt = Math.max(now, execution.startedAt);
+  const failure = { class: "Terminated", message: by.reason ?? "Terminated", step: execution.currentStep, at: now };
+  const detail = { from: execution.status, droppedRequest: execution.request?.action ?? null };
+  return {
+    kind: "change",
+    change: changeOf(execution, {
+      ...CLOSED,
+      status: "failed",
+      // The code that was cut off may still run until then: nothing that is brought back opens before.
+      dueAt: cut === null || (execution.dueAt ?? 0) <= now ? null : execution.dueAt,
+      wakeAt: null,
+      waitingFor: null,
+      request: null,
+      resumeCount: 0,
+      activeSlot: null,
+      blockedReason: null,
+      failure: execution.failure ?? failure,
+      lastProgressAt: now,
+      finishedAt,
+      durationMs: finishedAt - execution.startedAt,
+    }, {
+      attempts: cut === null ? [] : [cut],
+      operations: [operationOf(record, "terminate", by, detail, making)],
+    }),
+  };
+}
+
+/**
+ * Parks an execution that hints cannot move: nobody knows its definition, or workers are there and none takes it up.
+ * What is open stays open, since nobody has ended it: its worker may yet come back with the outcome.
+ */
+export function park(
+  record: ExecutionRecord,
+  reason: "definition_missing" | "not_taken_up",
+  making: Making,
+): Change | null {
+  const { execution } = record;
+  if (!isActive(execution.status)) return null;
+  if (execution.owner !== null && (execution.dueAt ?? Infinity) > making.now) return null;
+  return changeOf(execution, { status: "blocked", blockedReason: reason, wakeAt: null, resumeCount: 0 }, {
+    expired: execution.owner === null ? null : { token: execution.owner, at: making.now },
+  });
+}
+
+/** Lifts an execution that was parked because its definition was missing. */
+export function unpark(record: ExecutionRecord, making: Making): Change | null {
+  const { execution } = record;
+  if (execution.status !== "blocked" || execution.blockedReason !== "definition_missing") return null;
+  return changeOf(execution, { ...lifted(execution), wakeAt: making.now, resumeCount: 0 });
+}
+
+/** The slot that an execution holds while it is active. */
+export function slotOf(sagaName: string, activeKey: string | null): string | null {
+  return activeKey === null ? null : `${sagaName}:${activeKey}`;
+}
+
+/** Null: nothing is open. `alive`: a live worker has it. Otherwise the change that ends the dead attempt. */
+function closeDead(record: ExecutionRecord, making: Making): Change | "alive" | null {
+  const { execution } = record;
+  if (execution.owner === null) return null;
+  if ((execution.dueAt ?? Infinity) > making.now) return "alive";
+  return changeOf(execution, { ...CLOSED, dueAt: making.now }, abandoned(record, making));
+}
+
+function requested(
+  record: ExecutionRecord,
+  closed: Change | null,
+  request: Request,
+  operation: Operation,
+  making: Making,
+): Operated {
+  const current = closed === null ? record : advance(record, closed);
+  const change = changeOf(current.execution, { request, wakeAt: making.now }, { operations: [operation] });
+  return { kind: "change", change: closed === null ? change : join(closed, change) };
+}
+
+function operationOf(
+  record: ExecutionRecord,
+  action: OperationAction,
+  by: By,
+  detail: JsonObject | null,
+  making: Making,
+): Operation {
+  return {
+    id: rowId(making.now, making.chance, making.rows + 1),
+    executionId: record.execution.id,
+    action,
+    actor: by.actor,
+    reason: by.reason,
+    detail,
+    at: making.now,
+  };
+}
+
+function wrongState(execution: Execution, what: string): Operated {
+  return { kind: "refused", code: "wrong_state", message: `cannot ${what} an execution that is ${execution.status}` };
+}
+
+function attemptOpen(execution: Execution, what: string): Operated {
+  const until = execution.dueAt === null ? "" : ` until ${new Date(execution.dueAt).toISOString()}`;
+  const step = JSON.stringify(execution.currentStep);
+  return {
+    kind: "refused",
+    code: "attempt_open",
+    message: `cannot ${what} it while ${execution.owner} has an attempt of ${step} open (lease${until})`,
+  };
+}
+
+function requestPending(request: Request, what: string): Operated {
+  const who = request.actor ?? "somebody";
+  return {
+    kind: "refused",
+    code: "request_pending",
+    message: `cannot ${what} it: ${who} asked to ${request.action} it`,
+  };
+}

@@ -1,0 +1,219 @@
+/** How the code of an attempt ended, and what the record becomes by it. */
+
+import { CLOSED, countedAtCursor, errorFields, rowOfOpenAttempt } from "./attempts.ts";
+import { advance, type Change, changeOf, join } from "./change.ts";
+import { rowId } from "./chance.ts";
+import { block, blockOn, failForGood, finished, lifted, movedOn, toNextUndo } from "./course.ts";
+import type { ErrorData } from "./failure.ts";
+import { type JsonObject, merge } from "./json.ts";
+import type { Making } from "./making.ts";
+import { type Plan, type PlanStep, stepOf } from "./plan.ts";
+import type { Execution, ExecutionRecord, Instant, Undo } from "./record.ts";
+import { backoffMs } from "./retry.ts";
+import { isPivotPassed } from "./undo.ts";
+
+/** How the code of an attempt ended, as its worker tells it. */
+export type Outcome =
+  | { readonly kind: "succeeded"; readonly patch: JsonObject | null }
+  | { readonly kind: "skipped"; readonly reason: string | null }
+  /** The step asked to complete the execution with the steps after it left out. */
+  | { readonly kind: "completed"; readonly reason: string | null }
+  | {
+    readonly kind: "failed";
+    readonly error: ErrorData;
+    readonly cause: FailureKind;
+    readonly retryAt: Instant | null;
+  }
+  /** It ended with an error after it had been asked to stop, by a shutdown, a request or the deadline. */
+  | { readonly kind: "interrupted"; readonly error: ErrorData };
+
+/**
+ * What kind of failure it was. `error`: the business failed, and it may have better luck. `final`: no further try would
+ * help. `bug`: the code is wrong. `aborted`: it ended after its signal had aborted, or its timeout has passed, so it
+ * may have taken effect. `not_storable`: it took effect, but its result cannot be kept.
+ */
+export type FailureKind = "error" | "final" | "bug" | "aborted" | "not_storable";
+
+/** Ends the open attempt with the outcome of its code. */
+export function applyOutcome(record: ExecutionRecord, outcome: Outcome, plan: Plan, making: Making): Change {
+  const ended = record.execution.direction === "execute"
+    ? endStep(record, outcome, plan, making)
+    : endUndo(record, outcome, plan, making);
+  // It was parked only because nobody seemed to work on it; its worker has just shown that it does.
+  if (record.execution.status !== "blocked" || ended.execution.status !== "blocked") return ended;
+  if (ended.execution.blockedReason !== record.execution.blockedReason) return ended;
+  return { ...ended, execution: { ...ended.execution, ...lifted(ended.execution) } };
+}
+
+function endStep(record: ExecutionRecord, outcome: Outcome, plan: Plan, making: Making): Change {
+  const { execution } = record;
+  const { now } = making;
+  const step = stepOf(plan, execution.currentStep);
+  const id = rowId(now, making.chance, making.rows);
+  const declaresUndo = step?.hasUndo ?? false;
+  switch (outcome.kind) {
+    case "succeeded": {
+      const row = rowOfOpenAttempt(
+        record,
+        { id, status: "succeeded", undo: declaresUndo ? "result" : "none", result: outcome.patch },
+        now,
+      );
+      return endedWell(
+        record,
+        plan,
+        making,
+        changeOf(execution, { context: merge(execution.context, outcome.patch) }, { attempts: [row] }),
+      );
+    }
+    case "skipped": {
+      const row = rowOfOpenAttempt(record, { id, status: "skipped", undo: "none", reason: outcome.reason }, now);
+      return endedWell(record, plan, making, changeOf(execution, {}, { attempts: [row] }));
+    }
+    case "completed": {
+      const row = rowOfOpenAttempt(
+        record,
+        { id, status: "succeeded", undo: declaresUndo ? "result" : "none", reason: outcome.reason },
+        now,
+      );
+      const ended = changeOf(execution, CLOSED, { attempts: [row] });
+      if (isCompensationWanted(advance(record, ended))) return withClosedAttempt(ended, now);
+      return join(ended, changeOf(ended.execution, finished("completed", execution, now)));
+    }
+    case "failed":
+      return stepFailed(record, outcome, step, plan, making, id);
+    case "interrupted": {
+      const row = rowOfOpenAttempt(record, {
+        id,
+        status: "interrupted",
+        undo: execution.openUndo ?? "none",
+        ...errorFields(outcome.error),
+      }, now);
+      return withClosedAttempt(changeOf(execution, {}, { attempts: [row] }), now);
+    }
+    default:
+      return outcome satisfies never;
+  }
+}
+
+/** A step ended well: on to the next one, unless its execution is to be compensated. */
+function endedWell(record: ExecutionRecord, plan: Plan, making: Making, ended: Change): Change {
+  const closed = join(ended, changeOf(ended.execution, CLOSED));
+  // The cursor stays where it is: the request is carried out next and undoes this step, too.
+  if (isCompensationWanted(advance(record, closed))) return withClosedAttempt(closed, making.now);
+  return join(closed, changeOf(closed.execution, movedOn(closed.execution, plan, making.now)));
+}
+
+function isCompensationWanted(record: ExecutionRecord): boolean {
+  return record.execution.request?.action === "compensate" && !isPivotPassed(record);
+}
+
+function withClosedAttempt(change: Change, now: Instant): Change {
+  return join(change, changeOf(change.execution, { ...CLOSED, dueAt: now, wakeAt: now, resumeCount: 0 }));
+}
+
+function stepFailed(
+  record: ExecutionRecord,
+  outcome: Extract<Outcome, { kind: "failed" }>,
+  step: PlanStep | null,
+  plan: Plan,
+  making: Making,
+  id: string,
+): Change {
+  const { execution } = record;
+  const { now } = making;
+  const undo = undoOfFailed(outcome.cause, step, execution.openUndo ?? "none");
+  const failures = countedAtCursor(record).length + 1;
+  const retryAt = retryTime(outcome, failures, step?.retry ?? null, making);
+  const row = rowOfOpenAttempt(record, {
+    id,
+    status: "failed",
+    undo,
+    ...errorFields(outcome.error),
+    reason: outcome.cause === "bug" ? "bug" : null,
+    retryAt: isCompensationWanted(record) ? null : retryAt,
+  }, now);
+  const closed = withClosedAttempt(changeOf(execution, {}, { attempts: [row] }), now);
+  const after = advance(record, closed);
+  // The request is carried out whatever the outcome was; a retry would only be in its way.
+  if (isCompensationWanted(after)) return closed;
+  if (outcome.cause === "not_storable") return join(closed, block(after, "not_storable", outcome.error.message, now));
+  if (retryAt !== null) return join(closed, changeOf(closed.execution, waitingUntil(closed.execution, retryAt)));
+  if (outcome.cause === "bug") return join(closed, blockOn(after, "bug", outcome.error, now));
+  return join(closed, failForGood(after, outcome.error, now));
+}
+
+/** When the next try is due; null if there is none. */
+function retryTime(
+  outcome: Extract<Outcome, { kind: "failed" }>,
+  failures: number,
+  policy: PlanStep["retry"] | null,
+  making: Making,
+): Instant | null {
+  if (outcome.cause === "final" || outcome.cause === "not_storable") return null;
+  if (policy === null || failures >= policy.attempts) return null;
+  return outcome.retryAt ?? making.now + backoffMs(policy, failures, making.chance.jitter);
+}
+
+function waitingUntil(execution: Execution, at: Instant): Partial<Execution> {
+  const dueAt = execution.direction === "execute" ? Math.min(at, execution.deadlineAt ?? at) : at;
+  return { dueAt, wakeAt: dueAt };
+}
+
+function undoOfFailed(cause: FailureKind, step: PlanStep | null, openUndo: Undo): Undo {
+  if (cause === "aborted" || cause === "not_storable") return openUndo;
+  return openUndo === "unknown" && step?.undoOnFailure === true ? "unknown" : "none";
+}
+
+function endUndo(record: ExecutionRecord, outcome: Outcome, plan: Plan, making: Making): Change {
+  const { execution } = record;
+  const { now } = making;
+  const id = rowId(now, making.chance, making.rows);
+  switch (outcome.kind) {
+    case "succeeded":
+    case "skipped": {
+      const reason = outcome.kind === "skipped" ? outcome.reason : null;
+      const row = rowOfOpenAttempt(record, { id, status: outcome.kind, undo: "none", reason }, now);
+      const ended = changeOf(execution, CLOSED, { attempts: [row] });
+      return join(ended, changeOf(ended.execution, toNextUndo(advance(record, ended), now)));
+    }
+    case "completed": {
+      const error = {
+        class: "TypeError",
+        message: "An undo cannot complete the execution",
+        backtrace: null,
+        cause: null,
+      };
+      return endUndo(record, { kind: "failed", error, cause: "bug", retryAt: null }, plan, making);
+    }
+    case "failed": {
+      const failures = countedAtCursor(record).length + 1;
+      const policy = stepOf(plan, execution.currentStep)?.undoRetry ?? null;
+      const cause = outcome.cause === "not_storable" ? "error" : outcome.cause;
+      const retryAt = retryTime({ ...outcome, cause }, failures, policy, making);
+      const reason = cause === "bug" ? "bug" : null;
+      const row = rowOfOpenAttempt(record, {
+        id,
+        status: "failed",
+        undo: "none",
+        ...errorFields(outcome.error),
+        reason,
+        retryAt,
+      }, now);
+      const closed = withClosedAttempt(changeOf(execution, {}, { attempts: [row] }), now);
+      if (retryAt !== null) return join(closed, changeOf(closed.execution, waitingUntil(closed.execution, retryAt)));
+      const after = advance(record, closed);
+      if (cause === "bug") return join(closed, blockOn(after, "bug", outcome.error, now));
+      return join(closed, failForGood(after, outcome.error, now));
+    }
+    case "interrupted": {
+      const row = rowOfOpenAttempt(
+        record,
+        { id, status: "interrupted", undo: "none", ...errorFields(outcome.error) },
+        now,
+      );
+      return withClosedAttempt(changeOf(execution, {}, { attempts: [row] }), now);
+    }
+    default:
+      return outcome satisfies never;
+  }
+}

@@ -1,0 +1,108 @@
+/** What an operator asked for while an attempt may have been open, carried out once none is. */
+
+import { CLOSED, rowWithoutAttempt } from "./attempts.ts";
+import { advance, type Change, changeOf, join } from "./change.ts";
+import { rowId } from "./chance.ts";
+import { lifted, movedOn, notBefore, toNextUndo, turnedBack } from "./course.ts";
+import { merge } from "./json.ts";
+import type { Making } from "./making.ts";
+import { type Plan, stepOf } from "./plan.ts";
+import {
+  type Execution,
+  type ExecutionRecord,
+  isActive,
+  type Operation,
+  type OperationAction,
+  type Request,
+} from "./record.ts";
+import { isPivotPassed } from "./undo.ts";
+
+/** Carries out the request that waits; the record must have one, and no open attempt. */
+export function carryOut(record: ExecutionRecord, plan: Plan, making: Making): Change {
+  const { request } = record.execution;
+  if (request === null) return changeOf(record.execution, {});
+  switch (request.action) {
+    case "compensate":
+      return compensateNow(record, request, making);
+    case "skip_step":
+      return skipNow(record, request, plan, making);
+    default:
+      return request.action satisfies never;
+  }
+}
+
+function compensateNow(record: ExecutionRecord, request: Request, making: Making): Change {
+  const { execution } = record;
+  const { now } = making;
+  if (execution.direction === "compensate") return dropped(record, request, "it is being compensated already", making);
+  if (isPivotPassed(record)) return dropped(record, request, "the pivot has been passed", making);
+  const message = request.reason ?? "Compensation was requested";
+  const failure = { class: "CompensationRequested", message, step: execution.currentStep, at: now };
+  const idle: Execution = { ...execution, request: null, attempt: 0 };
+  const back = turnedBack({ ...record, execution: idle }, failure, now);
+  return changeOf(idle, {
+    ...back,
+    epoch: execution.epoch + 1,
+    ...(back.status === "compensating" ? notBefore(execution, now) : {}),
+  }, { operations: [operationOf(record, request, "request_carried_out", null, making)] });
+}
+
+function skipNow(record: ExecutionRecord, request: Request, plan: Plan, making: Making): Change {
+  const { execution } = record;
+  const { now } = making;
+  const forward = execution.direction === "execute";
+  const patch = forward ? request.result ?? null : null;
+  const row = rowWithoutAttempt(record, {
+    id: rowId(now, making.chance, making.rows),
+    kind: stepOf(plan, execution.currentStep)?.kind ?? kindOfRows(record),
+    status: "skipped",
+    undo: "none",
+    reason: request.reason,
+    result: patch,
+  }, { startedAt: now, now });
+  const skipped = changeOf(execution, {
+    ...CLOSED,
+    ...lifted(execution),
+    request: null,
+    context: merge(execution.context, patch),
+    compensationFailure: null,
+    ...(forward ? { failure: null } : {}),
+    finishedAt: null,
+    durationMs: null,
+  }, { attempts: [row], operations: [operationOf(record, request, "request_carried_out", null, making)] });
+  const after = advance(record, skipped);
+  const moved = forward ? movedOn(after.execution, plan, now) : toNextUndo(after, now);
+  const onward = join(skipped, changeOf(after.execution, { ...moved, epoch: execution.epoch + 1 }));
+  if (!isActive(onward.execution.status)) return onward;
+  return { ...onward, execution: { ...onward.execution, ...notBefore(execution, now) } };
+}
+
+function kindOfRows(record: ExecutionRecord): Execution["openKind"] & string {
+  return record.attempts.find((row) => row.stepName === record.execution.currentStep)?.kind ?? "step";
+}
+
+function dropped(record: ExecutionRecord, request: Request, why: string, making: Making): Change {
+  const { execution } = record;
+  return changeOf(execution, {
+    request: null,
+    wakeAt: isActive(execution.status) ? execution.dueAt : null,
+  }, { operations: [operationOf(record, request, "request_dropped", why, making)] });
+}
+
+function operationOf(
+  record: ExecutionRecord,
+  request: Request,
+  action: OperationAction,
+  why: string | null,
+  making: Making,
+): Operation {
+  return {
+    id: rowId(making.now, making.chance, making.rows + 1),
+    executionId: record.execution.id,
+    action,
+    actor: request.actor,
+    reason: request.reason,
+    detail: { request: request.action, ...(why === null ? {} : { why }) },
+    at: making.now,
+  };
+}
