@@ -8,7 +8,7 @@ import { abandoned } from "./apply.ts";
 import { advance, type Change, changeOf, join } from "./change.ts";
 import { rowId } from "./chance.ts";
 import { lifted, notBefore } from "./course.ts";
-import { type JsonObject } from "./json.ts";
+import type { JsonObject } from "./json.ts";
 import type { Making } from "./making.ts";
 import {
   type Execution,

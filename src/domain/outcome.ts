@@ -80,7 +80,7 @@ function endStep(record: ExecutionRecord, outcome: Outcome, plan: Plan, making: 
       return join(ended, changeOf(ended.execution, finished("completed", execution, now)));
     }
     case "failed":
-      return stepFailed(record, outcome, step, plan, making, id);
+      return stepFailed(record, outcome, step, making, id);
     case "interrupted": {
       const row = rowOfOpenAttempt(record, {
         id,
@@ -115,7 +115,6 @@ function stepFailed(
   record: ExecutionRecord,
   outcome: Extract<Outcome, { kind: "failed" }>,
   step: PlanStep | null,
-  plan: Plan,
   making: Making,
   id: string,
 ): Change {
