@@ -22,6 +22,8 @@ export type Outcome =
     readonly kind: "failed";
     readonly error: ErrorData;
     readonly cause: FailureKind;
+    /** Its signal had aborted before it ended, by the timeout or otherwise: it may have taken effect. */
+    readonly aborted: boolean;
     readonly retryAt: Instant | null;
   }
   /** It ended with an error after it had been asked to stop, by a shutdown, a request or the deadline. */
@@ -29,10 +31,9 @@ export type Outcome =
 
 /**
  * What kind of failure it was. `error`: the business failed, and it may have better luck. `final`: no further try would
- * help. `bug`: the code is wrong. `aborted`: it ended after its signal had aborted, or its timeout has passed, so it
- * may have taken effect. `not_storable`: it took effect, but its result cannot be kept.
+ * help. `bug`: the code is wrong. `not_storable`: it took effect, but its result cannot be kept.
  */
-export type FailureKind = "error" | "final" | "bug" | "aborted" | "not_storable";
+export type FailureKind = "error" | "final" | "bug" | "not_storable";
 
 /** Ends the open attempt with the outcome of its code. */
 export function applyOutcome(record: ExecutionRecord, outcome: Outcome, plan: Plan, making: Making): Change {
@@ -120,7 +121,7 @@ function stepFailed(
 ): Change {
   const { execution } = record;
   const { now } = making;
-  const undo = undoOfFailed(outcome.cause, step, execution.openUndo ?? "none");
+  const undo = undoOfFailed(outcome, step, execution.openUndo ?? "none");
   const failures = countedAtCursor(record).length + 1;
   const retryAt = retryTime(outcome, failures, step?.retry ?? null, making);
   const row = rowOfOpenAttempt(record, {
@@ -158,8 +159,12 @@ function waitingUntil(execution: Execution, at: Instant): Partial<Execution> {
   return { dueAt, wakeAt: dueAt };
 }
 
-function undoOfFailed(cause: FailureKind, step: PlanStep | null, openUndo: Undo): Undo {
-  if (cause === "aborted" || cause === "not_storable") return openUndo;
+function undoOfFailed(
+  outcome: Extract<Outcome, { kind: "failed" }>,
+  step: PlanStep | null,
+  openUndo: Undo,
+): Undo {
+  if (outcome.aborted || outcome.cause === "not_storable") return openUndo;
   return openUndo === "unknown" && step?.undoOnFailure === true ? "unknown" : "none";
 }
 
@@ -182,7 +187,7 @@ function endUndo(record: ExecutionRecord, outcome: Outcome, plan: Plan, making: 
         backtrace: null,
         cause: null,
       };
-      return endUndo(record, { kind: "failed", error, cause: "bug", retryAt: null }, plan, making);
+      return endUndo(record, { kind: "failed", error, cause: "bug", aborted: false, retryAt: null }, plan, making);
     }
     case "failed": {
       const failures = countedAtCursor(record).length + 1;
