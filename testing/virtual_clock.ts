@@ -5,8 +5,8 @@ import type { Clock } from "../src/clock.ts";
 import type { Instant } from "../src/domain/record.ts";
 import { show } from "../src/errors.ts";
 
-/** Where a virtual clock starts unless it is told otherwise: 2030-01-01T00:00:00Z. */
-export const VIRTUAL_EPOCH: Instant = Date.UTC(2030, 0, 1);
+/** Where a virtual clock starts unless it is told otherwise: 2026-01-01T00:00:00Z. */
+export const VIRTUAL_EPOCH: Instant = Date.UTC(2026, 0, 1);
 
 /**
  * Turns of the event loop that `settle` waits. One runs every pending microtask; the second is for code that gathers a
