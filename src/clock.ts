@@ -1,11 +1,15 @@
 /** Time as the engine sees it, so that tests can move it. */
 
+import { setImmediate } from "node:timers";
+
 /** A source of time and timers. */
 export interface Clock {
   /** Milliseconds since 1970 in UTC. */
   now(): number;
   /** Calls back once, after `delayMs`; the function that it returns cancels it. */
   setTimer(delayMs: number, callback: () => void): () => void;
+  /** Calls back once everything that can run now has run: the moment at which a batch is complete. */
+  soon(callback: () => void): void;
 }
 
 /** `setTimeout` overflows beyond this and fires at once. */
@@ -18,6 +22,7 @@ export const systemClock: Clock = {
     const timer = setTimeout(callback, Math.min(Math.max(0, delayMs), MAX_TIMEOUT_MS));
     return () => clearTimeout(timer);
   },
+  soon: (callback) => void setImmediate(callback),
 };
 
 /** Resolves after `delayMs`, or as soon as the signal aborts. */

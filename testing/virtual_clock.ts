@@ -8,18 +8,15 @@ import { show } from "../src/errors.ts";
 /** Where a virtual clock starts unless it is told otherwise: 2026-01-01T00:00:00Z. */
 export const VIRTUAL_EPOCH: Instant = Date.UTC(2026, 0, 1);
 
-/**
- * Turns of the event loop that `settle` waits. One runs every pending microtask; the second is for code that gathers a
- * batch with `setImmediate` of its own. A turn costs about a microsecond.
- */
-const SETTLE_ROUNDS = 2;
+/** Turns of the event loop that `settle` waits: one runs every pending microtask. It costs about a microsecond. */
+const SETTLE_ROUNDS = 1;
 
 /** More timers than this at one instant are a loop that waits for no time to pass. */
 const MAX_FIRED_AT_ONE_INSTANT = 1_000_000;
 
 /** How a virtual clock is made. */
 export interface VirtualClockOptions {
-  /** Turns of the event loop that let the code under test come to rest after each timer; at least 1, 2 by default. */
+  /** Turns of the event loop that let the code under test come to rest after each timer; at least 1, the default. */
   readonly settleRounds?: number;
 }
 
@@ -76,8 +73,15 @@ export function virtualClock(startAt: Instant = VIRTUAL_EPOCH, options: VirtualC
   let cancelled = 0;
   let timers: Timer[] = [];
 
+  let gathered: (() => void)[] = [];
+
   async function settle(): Promise<void> {
-    for (let round = 0; round < rounds; round++) await new Promise<void>((resolve) => void setImmediate(resolve));
+    do {
+      const ready = gathered;
+      gathered = [];
+      for (const callback of ready) callback();
+      for (let round = 0; round < rounds; round++) await new Promise<void>((resolve) => void setImmediate(resolve));
+    } while (gathered.length > 0);
   }
 
   function cancel(timer: Timer): void {
@@ -134,6 +138,7 @@ export function virtualClock(startAt: Instant = VIRTUAL_EPOCH, options: VirtualC
       push(timers, timer);
       return () => cancel(timer);
     },
+    soon: (callback) => void gathered.push(callback),
     get pending(): number {
       return timers.length - cancelled;
     },
