@@ -60,6 +60,34 @@ Deno.test("advance() follows a chain of pauses", async () => {
   assert.equal(await chain, 100_000);
 });
 
+Deno.test("soon() calls back after everything that is ready, whether or not the clock is moved", async () => {
+  const clock = virtualClock(0);
+  const seen: string[] = [];
+  const { promise, resolve } = Promise.withResolvers<void>();
+  clock.soon(() => {
+    seen.push("soon");
+    resolve();
+  });
+  const ready = (async () => {
+    for (let hop = 0; hop < 1_000; hop++) await null;
+    seen.push("ready");
+  })();
+  await promise;
+  await ready;
+  assert.deepEqual(seen, ["ready", "soon"]);
+});
+
+Deno.test("settle() goes on until nothing calls soon() any more", async () => {
+  const clock = virtualClock(0);
+  let calls = 0;
+  const again = () => {
+    if (++calls < 10) clock.soon(again);
+  };
+  clock.soon(again);
+  await clock.settle();
+  assert.equal(calls, 10);
+});
+
 Deno.test("setTimer() is cancelled by the function that it returns, also after it fired", async () => {
   const clock = virtualClock(0);
   const cancel = clock.setTimer(5, () => assert.fail("fired"));
