@@ -1,0 +1,60 @@
+/**
+ * `deno task test`: all tests, what was left out and why, and the counts as the last line.
+ *
+ * With arguments it runs `deno test` with them and nothing else: `deno task test src/domain`,
+ * `deno task test --filter "apply()"`.
+ */
+
+import { tmpdir } from "node:os";
+import { nodeCheck } from "./node_check.ts";
+import { runDeno, withTempDir } from "./process.ts";
+import { allRequired, describeLeftOut, LEFT_OUT_FILE, readLeftOut, type Suite } from "./suites.ts";
+import { addTallies, describeTally, type Tally, tallyOf } from "./tally.ts";
+
+/** What came of a run of all tests. */
+export interface TestRun {
+  readonly tally: Tally;
+  readonly leftOut: readonly Suite[];
+}
+
+/** Runs the tests, or those that the arguments for `deno test` choose. */
+export function runTests(args: readonly string[]): Promise<TestRun> {
+  return withTempDir(async (dir) => {
+    const leftOutFile = `${dir}/left_out`;
+    await Deno.writeTextFile(leftOutFile, "");
+    Deno.env.set(LEFT_OUT_FILE, leftOutFile);
+
+    let tally = await denoTest(["--sanitize-ops", "--sanitize-resources", ...args], `${dir}/report.xml`);
+    if (args.length === 0) tally = addTallies(tally, await nodeCheck());
+    return { tally, leftOut: readLeftOut(leftOutFile) };
+  });
+}
+
+/** Runs `deno test` with no more than tests of an embedded engine need: files, and processes of this Deno. */
+export async function denoTest(args: readonly string[], reportFile: string): Promise<Tally> {
+  const permissions = [
+    "--no-prompt",
+    "--allow-env",
+    "--allow-read",
+    `--allow-write=${tmpdir()}`,
+    `--allow-run=${Deno.execPath()}`,
+  ];
+  const { ok } = await runDeno(["test", ...permissions, `--junit-path=${reportFile}`, ...args]);
+  const report = await Deno.readTextFile(reportFile).catch(() => null);
+  return tallyOf(report, ok);
+}
+
+/** Names what did not run; in CI each of them is a failure. */
+export function concludeTests({ tally, leftOut }: TestRun): Tally {
+  const missing = [...leftOut.map(describeLeftOut), ...tally.skipped.map((name) => `skipped: ${name}`)];
+  if (missing.length > 0) console.log(`\n${missing.join("\n")}`);
+  if (missing.length === 0 || !allRequired()) return tally;
+  console.log("Every suite is required here (CI=true or LEVERET_REQUIRE_ALL=1): what was left out has failed.");
+  return { ...tally, failed: tally.failed + missing.length };
+}
+
+if (import.meta.main) {
+  const tally = concludeTests(await runTests(Deno.args));
+  console.log(`\n${describeTally(tally)}`);
+  Deno.exit(tally.failed === 0 ? 0 : 1);
+}
