@@ -5,7 +5,9 @@ import type { StandardSchema } from "./schema.ts";
 
 /** What an execution is about. */
 export interface ResourceRef {
+  /** What kind of thing it is: `"Order"`. */
   readonly type: string;
+  /** Which of them. */
   readonly id: string;
 }
 
@@ -13,6 +15,7 @@ export interface ResourceRef {
 export interface StepCode {
   /** Null for a sleep or a wait. */
   readonly run: ((scope: never) => unknown) | null;
+  /** Null for what is not undone. */
   readonly undo: ((scope: never) => unknown) | null;
   /** What a signal's payload must be; for a wait. */
   readonly schema: StandardSchema | null;
@@ -20,11 +23,15 @@ export interface StepCode {
 
 /** A checked, immutable definition. */
 export interface Definition {
+  /** What kind of definition it is. */
   readonly kind: "saga";
+  /** Unique together with the version. */
   readonly name: string;
+  /** From 1. An execution keeps the version that it was started with. */
   readonly version: number;
   /** Lane of its executions unless a start names another. */
   readonly partition: string;
+  /** Its steps without their code, frozen. */
   readonly plan: Plan;
   /** By step name. */
   readonly code: ReadonlyMap<string, StepCode>;

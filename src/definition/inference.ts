@@ -5,8 +5,11 @@ import type { Definition } from "./definition.ts";
 
 /** The types of a definition. There is no such value: it exists for the compiler only. */
 export interface DefinitionTypes<Input, Context, Resource, Resources> {
+  /** What it is started with. */
   readonly input: Input;
+  /** What its steps have written, the input included. */
   readonly context: Context;
+  /** What `.resource()` loads. */
   readonly resource: Resource;
   /** A parameter, so that the needs of several definitions add up. */
   readonly resources: (resources: Resources) => void;
@@ -14,10 +17,12 @@ export interface DefinitionTypes<Input, Context, Resource, Resources> {
 
 /** A definition, whatever its types. */
 export interface AnyDefinition extends Definition {
+  /** For the compiler only; there is no such property. */
   readonly "~types"?: DefinitionTypes<unknown, unknown, unknown, never>;
 }
 
-type TypesOf<D> = D extends { readonly "~types"?: infer Types } ? NonNullable<Types> : never;
+/** The types of a definition, if it has any. */
+export type TypesOf<D> = D extends { readonly "~types"?: infer Types } ? NonNullable<Types> : never;
 
 /** What an execution of the definition is started with. */
 export type InputOf<D> = TypesOf<D> extends { readonly input: infer Input } ? Input : JsonObject;

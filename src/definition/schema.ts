@@ -8,6 +8,7 @@ import { pathPart, type Place, refusal } from "./check.ts";
 
 /** A schema of values of type `T`. */
 export interface StandardSchema<T = unknown> {
+  /** What the standard asks for. */
   readonly "~standard": {
     readonly version: 1;
     readonly vendor: string;
@@ -23,7 +24,9 @@ export type SchemaResult<T> =
 
 /** One thing that is wrong with a value. */
 export interface SchemaIssue {
+  /** In the words of the schema. */
   readonly message: string;
+  /** Where in the value; not given for the value itself. */
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 

@@ -16,15 +16,21 @@ export interface Tx {
 
 /** The execution that a step belongs to, as it was when the attempt opened. */
 export interface ExecutionView {
+  /** Its id. */
   readonly id: string;
+  /** Name of its definition. */
   readonly sagaName: string;
+  /** Version of its definition, which may be older than the newest. */
   readonly sagaVersion: number;
+  /** The lane that it runs in. */
   readonly partition: string;
   /** What it is about, or null. */
   readonly resource: ResourceRef | null;
   /** Generation: raised by an operator's retry, compensate or skip. */
   readonly epoch: number;
+  /** The key of which no other execution of the saga is active, or null. */
   readonly activeKey: string | null;
+  /** When it was started. */
   readonly startedAt: Instant;
   /** End of the time for going forward, or null. */
   readonly deadlineAt: Instant | null;
@@ -42,6 +48,7 @@ export interface BaseScope<Input, Context, Resource, Resources> {
   readonly resource: Resource;
   /** What the engine was given for its definitions. */
   readonly resources: Resources;
+  /** The execution that the step belongs to. */
   readonly execution: ExecutionView;
   /** From 1: how often this step was begun since the start or the operator's last retry. */
   readonly attempt: number;

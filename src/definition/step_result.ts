@@ -10,11 +10,10 @@
 import type { Json } from "../domain/json.ts";
 import type { Skip, Verdict } from "./verdict.ts";
 
-declare const sentence: unique symbol;
-
 /** A type that no value has: its sentence is what a compile error shows. */
 export interface Refused<Sentence extends string> {
-  readonly [sentence]: Sentence;
+  /** Why it is refused, and what to do. */
+  readonly "~refused": Sentence;
 }
 
 /** What JSON has beside objects and lists. */
@@ -22,14 +21,17 @@ export type Primitive = string | number | boolean | null;
 
 /** What every string is assignable to, and no other JSON value. */
 export interface AnyText {
+  /** As text has it. */
   charCodeAt(index: number): number;
 }
 /** What every number is assignable to. */
 export interface AnyNumber {
+  /** As numbers have it. */
   toFixed(digits?: number): string;
 }
 /** What every boolean is assignable to. */
 export interface AnyBoolean {
+  /** As booleans have it. */
   valueOf(): boolean;
 }
 
@@ -68,7 +70,9 @@ export type PatchCheck<T, Context> = {
 
 /** An object that is neither a list nor a function. */
 export interface PlainObject {
+  /** Lists have it. */
   readonly [Symbol.iterator]?: Refused<"a step returns an object to merge, not a list">;
+  /** Functions have it. */
   readonly [Symbol.hasInstance]?: Refused<"a step returns an object to merge, not a function">;
 }
 
