@@ -22,6 +22,14 @@ const RUNTIME_TYPE_ERRORS = [
  * instead of undoing it.
  */
 export function isBug(error: unknown): boolean {
+  try {
+    return tellsOfWrongCode(error);
+  } catch {
+    return false; // a getter that throws: whatever it is, it is none of the runtime's own errors
+  }
+}
+
+function tellsOfWrongCode(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error instanceof ReferenceError || error.name === "AssertionError") return true;
   if (error instanceof RangeError) return /Maximum call stack size exceeded/.test(error.message);

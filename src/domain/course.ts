@@ -4,13 +4,15 @@ import { CLOSED } from "./attempts.ts";
 import { type Change, changeOf } from "./change.ts";
 import { type ErrorData, type Failure, failureOf } from "./failure.ts";
 import { type Plan, stepOf } from "./plan.ts";
-import { type BlockedReason, type Execution, type ExecutionRecord, type Instant, isActive } from "./record.ts";
+import { type BlockedReason, type Execution, type ExecutionRecord, type Instant, isFinished } from "./record.ts";
 import { isPivotPassed, undoables } from "./undo.ts";
 
 /** The cursor on the next step, or the execution completed. */
 export function movedOn(execution: Execution, plan: Plan, now: Instant): Partial<Execution> {
-  const position = stepOf(plan, execution.currentStep)?.position ?? 0;
-  const following = plan.steps[position + 1];
+  const step = stepOf(plan, execution.currentStep);
+  // Where it belongs in a definition that lacks it, nobody knows: the next look blocks there.
+  if (step === null) return cursorOn(execution.currentStep, now);
+  const following = plan.steps[step.position + 1];
   if (following === undefined) return finished("completed", execution, now);
   return cursorOn(following.name, now);
 }
@@ -124,7 +126,19 @@ export function lifted(execution: Execution): Pick<Execution, "status" | "blocke
 }
 
 /** An execution that was terminated in an attempt is not opened again before the lease that was cut has ended. */
-export function notBefore(execution: Execution, now: Instant): Pick<Execution, "dueAt" | "wakeAt"> {
-  const dueAt = isActive(execution.status) ? now : Math.max(now, execution.dueAt ?? now);
+export function notBefore(record: ExecutionRecord, now: Instant): Pick<Execution, "dueAt" | "wakeAt"> {
+  const dueAt = cutLeaseEnd(record, now) ?? now;
   return { dueAt, wakeAt: dueAt };
+}
+
+/**
+ * The end of a lease that terminate() cut, if it is still to come: until then the code that was cut off may run. It
+ * outlives everything that operators do meanwhile, a second terminate() included.
+ */
+export function cutLeaseEnd(record: ExecutionRecord, now: Instant): Instant | null {
+  const { execution, attempts } = record;
+  if (execution.owner !== null || execution.dueAt === null || execution.dueAt <= now) return null;
+  if (!attempts.some((row) => row.status === "superseded")) return null;
+  // Nothing has opened since then: a pause or a backoff would have counted an opening.
+  return isFinished(execution.status) || execution.attempt === 0 ? execution.dueAt : null;
 }

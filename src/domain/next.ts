@@ -8,11 +8,14 @@
  *  5  an open attempt with a dead lease            → abandon
  *  6  a request                                    → carry it out
  *  7  not due, and no awaited signal               → settle the wake time, or drop
- *  8  the record does not fit the definition       → block
- *  9  the deadline has passed                      → give up
- * 10  a sleep or wait                              → arm it, or leave it
- * 11  the attempts are used up                     → give up or block, as the last one says
- * 12  otherwise                                    → open the next attempt
+ *  8  the attempts are used up                     → give up or block, as the last one says
+ *  9  the record does not fit the definition       → block
+ * 10  an awaited signal                            → leave the wait
+ * 11  the deadline has passed                      → give up
+ * 12  a sleep or wait                              → arm it, or leave it
+ * 13  otherwise                                    → open the next attempt
+ *
+ * On the way back the record must fit before the budget is looked at (9, 8), and 10 to 12 do not apply.
  */
 
 import { countedAtCursor, finishedSteps } from "./attempts.ts";
@@ -75,10 +78,10 @@ export function next(record: ExecutionRecord, plan: Plan | null, look: Look): De
 function nextForward(record: ExecutionRecord, plan: Plan, now: Instant): Decision {
   const { execution } = record;
   const step = stepOf(plan, execution.currentStep);
-  const changed = step === null
-    ? `the step ${quoted(execution.currentStep)} that the execution stands on is not in the definition`
-    : differenceOfNames(finishedSteps(record), plan.steps.slice(0, step.position).map((before) => before.name));
-  if (step === null || changed !== null) return recipeChanged(plan, changed ?? "");
+  const spent = step === null ? null : spentBudget(record, step, step.retry.attempts);
+  if (spent !== null) return spent;
+  const difference = differenceFrom(record, plan);
+  if (step === null || difference !== null) return recipeChanged(plan, difference ?? "");
   if (step.kind === "wait") {
     // Whatever the time: a signal that arrived just before the deadline is not lost to a late look.
     const signal = record.signals.find((signal) => signal.name === step.name) ?? null;
@@ -89,7 +92,7 @@ function nextForward(record: ExecutionRecord, plan: Plan, now: Instant): Decisio
     if (execution.attempt === 0) return { kind: "arm", step };
     return { kind: "leave", step, signal: null, timedOut: step.kind === "wait" };
   }
-  return withinBudget(record, step, step.retry.attempts);
+  return { kind: "open", step };
 }
 
 function nextUndo(record: ExecutionRecord, plan: Plan): Decision {
@@ -108,13 +111,14 @@ function nextUndo(record: ExecutionRecord, plan: Plan): Decision {
         `undo it by hand if it did, then skip it`,
     };
   }
-  return withinBudget(record, step, step.undoRetry.attempts);
+  return spentBudget(record, step, step.undoRetry.attempts) ?? { kind: "open", step };
 }
 
-function withinBudget(record: ExecutionRecord, step: PlanStep, attempts: number): Decision {
+/** What the last counted attempt says once they are used up; null while there is another one. */
+function spentBudget(record: ExecutionRecord, step: PlanStep, attempts: number): Decision | null {
   const counted = countedAtCursor(record);
   const last = counted.at(-1);
-  if (last === undefined || counted.length < attempts) return { kind: "open", step };
+  if (last === undefined || counted.length < attempts) return null;
   const message = last.errorMessage ?? "";
   if (last.reason === "bug") return { kind: "block", reason: "bug", message };
   const forward = record.execution.direction === "execute";
@@ -136,6 +140,14 @@ function deadlineExceeded(deadlineAt: Instant): Decision {
 
 function recipeChanged(plan: Plan, what: string): Decision {
   return { kind: "block", reason: "recipe_changed", message: `${plan.name} v${plan.version}: ${what}` };
+}
+
+/** How the steps that were recorded differ from those that the definition has before the cursor; null if they fit. */
+export function differenceFrom(record: ExecutionRecord, plan: Plan): string | null {
+  const { currentStep } = record.execution;
+  const step = stepOf(plan, currentStep);
+  if (step === null) return `the step ${quoted(currentStep)} that the execution stands on is not in the definition`;
+  return differenceOfNames(finishedSteps(record), plan.steps.slice(0, step.position).map((before) => before.name));
 }
 
 function differenceOfNames(recorded: readonly string[], planned: readonly string[]): string | null {

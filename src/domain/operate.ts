@@ -7,7 +7,7 @@ import { CLOSED, rowOfOpenAttempt } from "./attempts.ts";
 import { abandoned } from "./apply.ts";
 import { advance, type Change, changeOf, join } from "./change.ts";
 import { rowId } from "./chance.ts";
-import { lifted, notBefore } from "./course.ts";
+import { cutLeaseEnd, lifted, notBefore } from "./course.ts";
 import type { JsonObject } from "./json.ts";
 import type { Making } from "./making.ts";
 import {
@@ -53,7 +53,7 @@ export function retry(record: ExecutionRecord, by: By, making: Making): Operated
     ...lifted(execution),
     epoch: execution.epoch + 1,
     attempt: 0,
-    ...notBefore(execution, now),
+    ...notBefore(record, now),
     waitingFor: null,
     resumeCount: 0,
     deadlineAt: null,
@@ -124,7 +124,7 @@ export function terminate(record: ExecutionRecord, by: By, making: Making): Oper
       ...CLOSED,
       status: "failed",
       // The code that was cut off may still run until then: nothing that is brought back opens before.
-      dueAt: cut === null || (execution.dueAt ?? 0) <= now ? null : execution.dueAt,
+      dueAt: cut === null ? cutLeaseEnd(record, now) : (execution.dueAt ?? 0) <= now ? null : execution.dueAt,
       wakeAt: null,
       waitingFor: null,
       request: null,
@@ -154,7 +154,9 @@ export function park(
   const { execution } = record;
   if (!isActive(execution.status)) return null;
   if (execution.owner !== null && (execution.dueAt ?? Infinity) > making.now) return null;
-  return changeOf(execution, { status: "blocked", blockedReason: reason, wakeAt: null, resumeCount: 0 }, {
+  // A request that waits still has to be looked at: until it is carried out, every other operation is refused.
+  const wakeAt = execution.request === null ? null : making.now;
+  return changeOf(execution, { status: "blocked", blockedReason: reason, wakeAt, resumeCount: 0 }, {
     expired: execution.owner === null ? null : { token: execution.owner, at: making.now },
   });
 }

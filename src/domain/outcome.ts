@@ -37,13 +37,14 @@ export type FailureKind = "error" | "final" | "bug" | "not_storable";
 
 /** Ends the open attempt with the outcome of its code. */
 export function applyOutcome(record: ExecutionRecord, outcome: Outcome, plan: Plan, making: Making): Change {
-  const ended = record.execution.direction === "execute"
-    ? endStep(record, outcome, plan, making)
-    : endUndo(record, outcome, plan, making);
+  const { execution } = record;
   // It was parked only because nobody seemed to work on it; its worker has just shown that it does.
-  if (record.execution.status !== "blocked" || ended.execution.status !== "blocked") return ended;
-  if (ended.execution.blockedReason !== record.execution.blockedReason) return ended;
-  return { ...ended, execution: { ...ended.execution, ...lifted(ended.execution) } };
+  const active = execution.status === "blocked"
+    ? { ...record, execution: { ...execution, ...lifted(execution) } }
+    : record;
+  return execution.direction === "execute"
+    ? endStep(active, outcome, plan, making)
+    : endUndo(active, outcome, plan, making);
 }
 
 function endStep(record: ExecutionRecord, outcome: Outcome, plan: Plan, making: Making): Change {
@@ -124,18 +125,12 @@ function stepFailed(
   const undo = undoOfFailed(outcome, step, execution.openUndo ?? "none");
   const failures = countedAtCursor(record).length + 1;
   const retryAt = retryTime(outcome, failures, step?.retry ?? null, making);
-  const row = rowOfOpenAttempt(record, {
-    id,
-    status: "failed",
-    undo,
-    ...errorFields(outcome.error),
-    reason: outcome.cause === "bug" ? "bug" : null,
-    retryAt: isCompensationWanted(record) ? null : retryAt,
-  }, now);
-  const closed = withClosedAttempt(changeOf(execution, {}, { attempts: [row] }), now);
+  const fields = { ...errorFields(outcome.error), reason: outcome.cause === "bug" ? "bug" : null };
+  const last = rowOfOpenAttempt(record, { id, status: "failed", undo, ...fields }, now);
+  const closed = withClosedAttempt(changeOf(execution, {}, { attempts: [{ ...last, retryAt }] }), now);
   const after = advance(record, closed);
   // The request is carried out whatever the outcome was; a retry would only be in its way.
-  if (isCompensationWanted(after)) return closed;
+  if (isCompensationWanted(after)) return { ...closed, attempts: [last] };
   if (outcome.cause === "not_storable") return join(closed, block(after, "not_storable", outcome.error.message, now));
   if (retryAt !== null) return join(closed, changeOf(closed.execution, waitingUntil(closed.execution, retryAt)));
   if (outcome.cause === "bug") return join(closed, blockOn(after, "bug", outcome.error, now));

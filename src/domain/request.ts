@@ -3,9 +3,10 @@
 import { CLOSED, rowWithoutAttempt } from "./attempts.ts";
 import { advance, type Change, changeOf, join } from "./change.ts";
 import { rowId } from "./chance.ts";
-import { lifted, movedOn, notBefore, toNextUndo, turnedBack } from "./course.ts";
+import { cutLeaseEnd, lifted, movedOn, notBefore, toNextUndo, turnedBack } from "./course.ts";
 import { merge } from "./json.ts";
 import type { Making } from "./making.ts";
+import { differenceFrom } from "./next.ts";
 import { type Plan, stepOf } from "./plan.ts";
 import {
   type Execution,
@@ -43,7 +44,7 @@ function compensateNow(record: ExecutionRecord, request: Request, making: Making
   return changeOf(idle, {
     ...back,
     epoch: execution.epoch + 1,
-    ...(back.status === "compensating" ? notBefore(execution, now) : {}),
+    ...(back.status === "compensating" ? notBefore(record, now) : { dueAt: cutLeaseEnd(record, now) }),
   }, { operations: [operationOf(record, request, "request_carried_out", null, making)] });
 }
 
@@ -51,6 +52,9 @@ function skipNow(record: ExecutionRecord, request: Request, plan: Plan, making: 
   const { execution } = record;
   const { now } = making;
   const forward = execution.direction === "execute";
+  // Which step comes next is known only where the definition fits what was done; a rollback makes it fit again.
+  const misfit = forward ? differenceFrom(record, plan) : null;
+  if (misfit !== null) return dropped(record, request, misfit, making);
   const patch = forward ? request.result ?? null : null;
   const row = rowWithoutAttempt(record, {
     id: rowId(now, making.chance, making.rows),
@@ -72,9 +76,16 @@ function skipNow(record: ExecutionRecord, request: Request, plan: Plan, making: 
   }, { attempts: [row], operations: [operationOf(record, request, "request_carried_out", null, making)] });
   const after = advance(record, skipped);
   const moved = forward ? movedOn(after.execution, plan, now) : toNextUndo(after, now);
-  const onward = join(skipped, changeOf(after.execution, { ...moved, epoch: execution.epoch + 1 }));
-  if (!isActive(onward.execution.status)) return onward;
-  return { ...onward, execution: { ...onward.execution, ...notBefore(execution, now) } };
+  const active = isActive(moved.status ?? after.execution.status);
+  return join(
+    skipped,
+    changeOf(after.execution, {
+      ...moved,
+      epoch: execution.epoch + 1,
+      attempt: 0,
+      ...(active ? notBefore(record, now) : {}),
+    }),
+  );
 }
 
 function kindOfRows(record: ExecutionRecord): Execution["openKind"] & string {
@@ -86,7 +97,10 @@ function dropped(record: ExecutionRecord, request: Request, why: string, making:
   return changeOf(execution, {
     request: null,
     wakeAt: isActive(execution.status) ? execution.dueAt : null,
-  }, { operations: [operationOf(record, request, "request_dropped", why, making)] });
+  }, {
+    operations: [operationOf(record, request, "request_dropped", why, making)],
+    signalsSeen: execution.waitingFor === null ? null : execution.signalsSeen,
+  });
 }
 
 function operationOf(

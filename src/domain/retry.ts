@@ -32,6 +32,7 @@ export const DEFAULT_RETRY_AFTER_PIVOT: RetryPolicy = { ...DEFAULT_RETRY, attemp
  * https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
  */
 export function backoffMs(policy: RetryPolicy, failures: number, chance: number): number {
+  if (policy.delayMs === 0) return 0; // else 0 × Infinity once the power overflows
   const full = Math.min(policy.delayMs * policy.factor ** Math.max(0, failures - 1), policy.maxDelayMs);
   return Math.floor(policy.jitter ? full * chance : full);
 }
