@@ -1,6 +1,6 @@
 /**
  * The package as Node users get it: packs it, installs the tarball into an empty project and runs
- * `tools/node_check/*_test.ts` there under Node 24, through `node:test`.
+ * `tools/node_check/*.ts` there under Node 24, through `node:test`.
  *
  * `LEVERET_NODE` names a Node (24 or newer) to run under; without it one is fetched from the npm registry.
  */
@@ -46,7 +46,7 @@ export function nodeCheck(): Promise<Tally> {
       "--test-reporter=junit",
       `--test-reporter-destination=${report}`,
     ];
-    const { ok } = await run(node, ["--test", ...reporters, "*_test.ts"], { cwd: project });
+    const { ok } = await run(node, ["--test", ...reporters, "*.ts"], { cwd: project });
     return tallyOf(await Deno.readTextFile(report).catch(() => null), ok);
   });
 }

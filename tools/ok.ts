@@ -3,7 +3,7 @@
 import { EXPORTED_FILES } from "./exports.ts";
 import { runDeno, withTempDir } from "./process.ts";
 import { addTallies, describeTally, EMPTY_TALLY, type Tally } from "./tally.ts";
-import { concludeTests, denoTest, runTests } from "./test.ts";
+import { concludeTests, denoTest, runTests } from "./run_tests.ts";
 
 interface Stage {
   readonly name: string;

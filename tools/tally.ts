@@ -26,7 +26,8 @@ export function describeTally({ passed, failed }: Tally): string {
  */
 export function tallyOf(report: string | null, ok: boolean): Tally {
   const tally = { passed: 0, failed: 0, skipped: [] as string[] };
-  for (const [, name = "", rest = ""] of (report ?? "").matchAll(/<testcase name="([^"]*)"([\s\S]*?)<\/testcase>/g)) {
+  const cases = /<testcase name="([^"]*)"[^>]*?(?:\/>|>([\s\S]*?)<\/testcase>)/g;
+  for (const [, name = "", rest = ""] of (report ?? "").matchAll(cases)) {
     if (rest.includes("<skipped/>")) tally.skipped.push(unescapeXml(name));
     else if (/<(failure|error)[ >]/.test(rest)) tally.failed++;
     else tally.passed++;

@@ -1,0 +1,11 @@
+/**
+ * Tools for testing sagas and what belongs to them.
+ *
+ * @module
+ */
+
+export * from "./drain.ts";
+export * from "./exchange_conformance.ts";
+export * from "./factories.ts";
+export * from "./fake_exchange.ts";
+export * from "./virtual_clock.ts";
