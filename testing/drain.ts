@@ -8,7 +8,9 @@ import type { VirtualClock } from "./virtual_clock.ts";
 
 /** What is drained. */
 export interface DrainOptions {
+  /** What the engine was given to send its hints by. */
   readonly exchange: FakeExchange;
+  /** The engine's clock. */
   readonly clock: VirtualClock;
   /** Where the executions are, so that those in a backoff are found. */
   readonly store: Pick<Store, "load">;
@@ -18,24 +20,32 @@ export interface DrainOptions {
 
 /** What became of everything that waited. */
 export interface DrainSummary {
+  /** Hints that were handed to consumers. */
   readonly deliveries: number;
 }
 
 /** Something that a drain left. */
 export interface Leftover {
+  /** Which execution it is about. */
   readonly executionId: string;
+  /** The step that the hint named, or that is to be tried again. */
   readonly step: string;
+  /** Whether it is the step or its undo. */
   readonly direction: Direction;
   /** A hint that waits, a delivery that does not end, or a retry that is due at `dueAt`. */
   readonly kind: "waiting" | "running" | "retrying";
+  /** When the retry is due; null for hints and deliveries. */
   readonly dueAt: Instant | null;
 }
 
 /** A drain that did not come to its end; `left` says what is still there. */
 export class DrainStallError extends Error {
+  /** Its class, in logs. */
   override readonly name = "DrainStallError";
+  /** What is still there. */
   readonly left: readonly Leftover[];
 
+  /** The sentence is made from `why` and what is left. */
   constructor(why: string, left: readonly Leftover[], options?: ErrorOptions) {
     super(`Cannot drain: ${why}; left: ${left.map(describe).join(", ") || "nothing"}`, options);
     this.left = left;

@@ -30,7 +30,9 @@ export type Fate =
 
 /** The fate of a hint, and what its publisher is told, whatever is true: "unreached" with "keep" is a lost confirm. */
 export interface Verdict {
+  /** What becomes of it. */
   readonly fate: Fate;
+  /** What the publisher is told. */
   readonly answer: PublishAnswer;
 }
 
@@ -51,7 +53,9 @@ export interface FakeExchangeOptions {
 
 /** Who consumes. */
 export interface FakeConsumer {
+  /** What it consumes. */
   readonly partition: string;
+  /** Hints that its handler is given at once, at most. */
   readonly concurrency: number;
   /** Hints that its handler is busy with. */
   readonly running: readonly Hint[];
@@ -59,6 +63,7 @@ export interface FakeConsumer {
 
 /** A hint that was handed to a consumer. */
 export interface Delivery {
+  /** What was handed out. */
   readonly hint: Hint;
   /** Resolves when the handler is done with it; never rejects. */
   readonly ended: Promise<DeliveryEnd>;
@@ -71,6 +76,7 @@ export type DeliveryEnd =
 
 /** An exchange whose insides a test can see and move. */
 export interface FakeExchange extends Exchange {
+  /** For logs. */
   readonly kind: "fake";
   /** What waits, the next to be delivered first. A plain array: take out, repeat and reorder what is in it at will. */
   readonly hints: Hint[];
@@ -80,6 +86,7 @@ export interface FakeExchange extends Exchange {
   readonly sent: readonly Hint[];
   /** Every hint that was ever handed to a consumer. */
   readonly delivered: readonly Hint[];
+  /** Who consumes at present, in any partition. */
   readonly consumers: readonly FakeConsumer[];
   /** Deliveries that have not ended. */
   readonly running: readonly Delivery[];

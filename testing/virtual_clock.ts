@@ -2,6 +2,7 @@
 
 import { setImmediate } from "node:timers";
 import type { Clock } from "../src/clock.ts";
+import { type Duration, durationMs } from "../src/definition/duration.ts";
 import type { Instant } from "../src/domain/record.ts";
 import { show } from "../src/errors.ts";
 
@@ -16,6 +17,8 @@ const SETTLE_ROUNDS = 2;
 
 /** More timers than this at one instant are a loop that waits for no time to pass. */
 const MAX_FIRED_AT_ONE_INSTANT = 1_000_000;
+
+const MOVING = { code: "invalid_options", action: "move the clock" } as const;
 
 /** How a virtual clock is made. */
 export interface VirtualClockOptions {
@@ -35,14 +38,14 @@ export interface VirtualClock extends Clock {
    * Moves time forward and fires the timers that fall due, those included that are set on the way, each at its own time
    * and after everything has settled. Rejects with what a timer's callback throws.
    */
-  advance(ms: number): Promise<void>;
+  advance(duration: Duration): Promise<void>;
   /** As {@linkcode VirtualClock.advance}, up to an instant; one that has passed fires what is due and moves nothing. */
   advanceTo(instant: Instant): Promise<void>;
   /**
    * Moves time from timer to timer until a promise settles, and returns its value or throws its error. Rejects when
-   * `withinMs` (a day by default) would be passed, or when no timer is left that could settle it.
+   * `within` (a day by default) would be passed, or when no timer is left that could settle it.
    */
-  until<T>(promise: Promise<T>, options?: { readonly withinMs?: number }): Promise<T>;
+  until<T>(promise: Promise<T>, options?: { readonly within?: Duration }): Promise<T>;
 }
 
 interface Timer {
@@ -62,7 +65,7 @@ interface Timer {
  * const clock = virtualClock();
  * let rang = false;
  * clock.setTimer(3_600_000, () => rang = true);
- * await clock.advance(3_600_000);
+ * await clock.advance("1h");
  * console.assert(rang);
  * ```
  */
@@ -154,13 +157,12 @@ export function virtualClock(startAt: Instant = VIRTUAL_EPOCH, options: VirtualC
     },
     nextTimerAt: () => first()?.at ?? null,
     settle,
-    advance(ms) {
-      if (!(ms >= 0)) return Promise.reject(new RangeError(`Cannot move the clock by ${show(ms)} ms`));
-      return advanceTo(now + ms);
+    async advance(duration) {
+      await advanceTo(now + durationMs(duration, { ...MOVING, path: "duration" }));
     },
     advanceTo,
-    async until(promise, { withinMs = 86_400_000 } = {}) {
-      const limit = now + withinMs;
+    async until(promise, { within = "1d" } = {}) {
+      const limit = now + durationMs(within, { ...MOVING, path: "within" });
       let settled = false;
       const mark = () => void (settled = true);
       promise.then(mark, mark);
@@ -168,7 +170,7 @@ export function virtualClock(startAt: Instant = VIRTUAL_EPOCH, options: VirtualC
       while (!settled) {
         const timer = first();
         if (timer === undefined) throw new Error("Cannot wait for the promise: it is pending and no timer is set");
-        if (timer.at > limit) throw new Error(`Cannot wait for the promise: it is still pending after ${withinMs} ms`);
+        if (timer.at > limit) throw new Error(`Cannot wait for the promise: it is still pending after ${show(within)}`);
         fire(timer);
         await settle();
       }

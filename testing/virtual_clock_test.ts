@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers";
 import { pause } from "../src/clock.ts";
+import { isSagaError } from "../src/errors.ts";
 import { VIRTUAL_EPOCH, virtualClock } from "./virtual_clock.ts";
 
 Deno.test("virtualClock() stands still until it is moved", async () => {
@@ -56,7 +57,7 @@ Deno.test("advance() follows a chain of pauses", async () => {
     for (let round = 0; round < 100; round++) await pause(clock, 1_000);
     return clock.now();
   })();
-  await clock.advance(100_000);
+  await clock.advance("100s");
   assert.equal(await chain, 100_000);
 });
 
@@ -143,7 +144,10 @@ Deno.test("advance() rejects with what a timer throws, and goes on afterwards", 
 });
 
 Deno.test("advance() refuses what is not a span of time", async () => {
-  for (const ms of [-1, NaN, Infinity]) await assert.rejects(virtualClock().advance(ms), RangeError);
+  for (const ms of [-1, NaN, Infinity]) {
+    await assert.rejects(virtualClock().advance(ms), (error) => isSagaError(error, "invalid_options"));
+    if (ms !== -1) await assert.rejects(virtualClock().advanceTo(ms), RangeError);
+  }
   assert.throws(() => virtualClock(NaN), RangeError);
   assert.throws(() => virtualClock(0, { settleRounds: 0 }), RangeError);
 });
@@ -161,6 +165,6 @@ Deno.test("until() rejects when the promise stays pending", async () => {
   const never = new Promise<void>(() => {});
   await assert.rejects(clock.until(never), /no timer is set/);
   clock.setTimer(2_000, () => {});
-  await assert.rejects(clock.until(never, { withinMs: 1_000 }), /still pending after 1000 ms/);
+  await assert.rejects(clock.until(never, { within: "1s" }), /still pending after "1s"/);
   assert.equal(clock.now(), 0);
 });
