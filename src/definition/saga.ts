@@ -166,6 +166,28 @@ export interface Saga<Input, Context, Resource, Resources, Names extends string,
   /**
    * Adds a step that acts on the outside world. It runs at least once: after a crash it is run again, with the same
    * `key`. What it returns is merged into the context.
+   *
+   * @example A step that may have nothing to do, and an undo that copes with not knowing
+   * ```ts
+   * import { saga } from "@leveret/saga";
+   * import assert from "node:assert/strict";
+   *
+   * const gifts = new Map<string, string>();
+   *
+   * const order = saga<{ orderId: string; cents: number }>("shop.order").step("add_gift", {
+   *   run: ({ context, key, skip }) => {
+   *     if (context.cents < 10_000) return skip("a small order");
+   *     gifts.set(key, context.orderId);
+   *     return { gift: "mug" };
+   *   },
+   *   undo: ({ stepKey }) => gifts.delete(stepKey),
+   *   undoOnFailure: true,
+   *   retry: { attempts: 5, delay: "250ms" },
+   *   timeout: "30s",
+   * });
+   *
+   * assert.equal(order.plan.steps[0]?.undoOnFailure, true);
+   * ```
    */
   step<const Name extends string, Result extends StepResult<Result, Context>, UndoOnFailure extends boolean = false>(
     name: Name & FreshName<Name, Names>,

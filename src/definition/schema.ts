@@ -30,7 +30,21 @@ export interface SchemaIssue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 
-/** A schema that only types: it lets every value pass. */
+/**
+ * A schema that only types: it lets every value pass.
+ *
+ * @example A signal whose payload is known to the compiler
+ * ```ts
+ * import { saga, typed } from "@leveret/saga";
+ * import assert from "node:assert/strict";
+ *
+ * const order = saga("shop.order")
+ *   .waitFor("fraud_check", { schema: typed<{ ok: boolean }>(), timeout: "1h" })
+ *   .step("decide", ({ context, fail }) => context.fraud_check.ok ? { accepted: true } : fail("fraud"));
+ *
+ * assert.equal(order.plan.steps[0]?.pauseMs, 3_600_000);
+ * ```
+ */
 export function typed<T>(): StandardSchema<T> {
   return { "~standard": { version: 1, vendor: "leveret", validate: (value) => ({ value: value as T }) } };
 }
