@@ -1,0 +1,136 @@
+/** Commits: what a turn changes, written as a whole under its guards. */
+
+import type { Change } from "../../src/domain/change.ts";
+import type { Instant } from "../../src/domain/record.ts";
+import { isSagaError } from "../../src/errors.ts";
+import type { CommitAnswer } from "../../src/store.ts";
+import { encodeInstant, insertInto, listOf, type Mappings } from "./columns.ts";
+import type { Dialect } from "./dialect.ts";
+import { change, rows, type SqlValue, type Steps, type Work } from "./work.ts";
+
+/** A change with its values made ready, so that the database is locked no longer than the writing takes. */
+export interface PreparedChange {
+  readonly executionId: string;
+  readonly activeSlot: string | null;
+  /** The guarded update, then what is written if it applies. Null if a value cannot be stored: `refusal` says why. */
+  readonly writes: readonly Write[] | null;
+  readonly refusal: string;
+}
+
+interface Write {
+  readonly sql: string;
+  readonly values: readonly SqlValue[];
+}
+
+/** Applies changes. All of it needs a transaction that locks before it reads. */
+export interface Committer {
+  prepare(changes: readonly Change[], now: Instant): readonly PreparedChange[];
+  /** Applies all of them; if the database refuses a value or a constraint of any, it throws what the database said. */
+  commit(changes: readonly PreparedChange[]): Work<readonly CommitAnswer[]>;
+  /** The same, slower, each behind a savepoint: what is refused is answered for itself, the others apply. */
+  commitOneByOne(changes: readonly PreparedChange[]): Work<readonly CommitAnswer[]>;
+}
+
+const COMMITTED: CommitAnswer = { kind: "committed" };
+const STALE: CommitAnswer = { kind: "stale" };
+
+/** The committer of a database. */
+export function committer(dialect: Dialect, { progress, attempt, operation }: Mappings): Committer {
+  const set = progress.columns.map((column) => `"${column}" = ?`).join(", ");
+  const update = (guards = "") =>
+    dialect.text(`update saga_executions set ${set} where id = ? and revision = ?${guards}`);
+  const seenGuard = " and signals_seen = ?";
+  const expiredGuard = " and owner = ? and due_at <= ?";
+  const updates = {
+    plain: update(),
+    seen: update(seenGuard),
+    expired: update(expiredGuard),
+    seenAndExpired: update(seenGuard + expiredGuard),
+  };
+  const insertAttempt = dialect.text(insertInto("saga_step_attempts", attempt.columns));
+  const insertOperation = dialect.text(insertInto("saga_operations", operation.columns));
+  const consume = dialect.text(
+    "update saga_signals set consumed_at = ? where saga_execution_id = ? and id = ? and consumed_at is null",
+  );
+  const holderOfSlot = dialect.text(`select ${listOf(["id"])} from saga_executions where active_slot = ? and id <> ?`);
+
+  function guardedUpdate({ execution, signalsSeen, expired }: Change): Write {
+    const values = progress.encode(execution);
+    values.push(execution.id, execution.revision - 1);
+    if (signalsSeen !== null) values.push(signalsSeen);
+    if (expired === null) return { sql: signalsSeen === null ? updates.plain : updates.seen, values };
+    values.push(expired.token, encodeInstant(dialect, expired.at, "due_at"));
+    return { sql: signalsSeen === null ? updates.expired : updates.seenAndExpired, values };
+  }
+
+  function writesOf(change: Change, now: Instant): Write[] {
+    const writes = [guardedUpdate(change)];
+    for (const row of change.attempts) writes.push({ sql: insertAttempt, values: attempt.encode(row) });
+    for (const row of change.operations) writes.push({ sql: insertOperation, values: operation.encode(row) });
+    for (const id of change.consumed) {
+      writes.push({ sql: consume, values: [encodeInstant(dialect, now, "consumed_at"), change.execution.id, id] });
+    }
+    return writes;
+  }
+
+  function prepareOne(change: Change, now: Instant): PreparedChange {
+    const { id: executionId, activeSlot } = change.execution;
+    try {
+      return { executionId, activeSlot, writes: writesOf(change, now), refusal: "" };
+    } catch (error) {
+      if (!isSagaError(error, "not_storable")) throw error;
+      return { executionId, activeSlot, writes: null, refusal: error.message };
+    }
+  }
+
+  function* applyOne({ writes, refusal }: PreparedChange): Steps<CommitAnswer> {
+    if (writes === null) return { kind: "rejected", reason: "refused", detail: refusal };
+    for (const [at, { sql, values }] of writes.entries()) {
+      const changed = yield* change(sql, values);
+      if (at === 0 && changed === 0) return STALE;
+    }
+    return COMMITTED;
+  }
+
+  function* applyBehindSavepoint(prepared: PreparedChange): Steps<CommitAnswer> {
+    yield* change("savepoint leveret_change", []);
+    let answer: CommitAnswer;
+    try {
+      answer = yield* applyOne(prepared);
+    } catch (error) {
+      const detail = dialect.refusal(error);
+      if (detail === null) throw error;
+      yield* change("rollback to savepoint leveret_change", []);
+      answer = yield* explain(prepared, detail);
+    }
+    yield* change("release savepoint leveret_change", []);
+    return answer;
+  }
+
+  function* explain({ executionId, activeSlot }: PreparedChange, detail: string): Steps<CommitAnswer> {
+    const [holder] = activeSlot === null ? [] : yield* rows(holderOfSlot, [activeSlot, executionId]);
+    if (holder === undefined) return { kind: "rejected", reason: "refused", detail };
+    return { kind: "rejected", reason: "active_key_taken", holder: String(holder.id) };
+  }
+
+  function* applyAll(
+    changes: readonly PreparedChange[],
+    apply: (prepared: PreparedChange) => Steps<CommitAnswer>,
+  ): Steps<readonly CommitAnswer[]> {
+    const committed = new Set<string>();
+    const answers: CommitAnswer[] = [];
+    for (const prepared of changes) {
+      // A twin that was made on top of the first would pass the guards within the same transaction.
+      const answer = committed.has(prepared.executionId) ? STALE : yield* apply(prepared);
+      if (answer === COMMITTED) committed.add(prepared.executionId);
+      answers.push(answer);
+    }
+    return answers;
+  }
+
+  return {
+    prepare: (changes, now) => changes.map((change) => prepareOne(change, now)),
+    commit: (changes) => () => applyAll(changes, applyOne),
+    commitOneByOne: (changes) => () => applyAll(changes, applyBehindSavepoint),
+  };
+}

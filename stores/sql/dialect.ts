@@ -1,0 +1,62 @@
+/** What differs between the databases, each difference under a name of its own. */
+
+import type { Instant } from "../../src/domain/record.ts";
+import type { SqlValue } from "./work.ts";
+
+/**
+ * One database's way of saying what the texts of this folder need. They are written with `?` for parameters, double
+ * quotes around the names that some database reserves, and nothing that only one database understands.
+ */
+export interface Dialect {
+  /** Types of columns. */
+  readonly types: ColumnTypes;
+  /** What follows the closing bracket of `create table`. */
+  readonly tableOptions: string;
+  /** A select with one row if there is a table of the name that it is given. */
+  readonly tableExists: string;
+  /** Limits an index to some rows, where the database can; where it cannot, the index holds all of them. */
+  onlyWhere(condition: string): string;
+
+  /** The text as the driver takes it: its own parameters and quotes. */
+  text(sql: string): string;
+  /** Joins texts and numbers into one text. */
+  concat(...parts: readonly string[]): string;
+  /** Whether the expression is among the texts of one parameter, made by {@linkcode Dialect.list}. */
+  isIn(expression: string): string;
+  /** A table with a column `value`, one row for each text of one parameter, made by {@linkcode Dialect.list}. */
+  readonly each: string;
+  /** Any number of texts as one parameter, so that the statement's text stays the same. */
+  list(values: readonly string[]): SqlValue;
+
+  /** Ends an insert that leaves a row alone whose unique values are taken. */
+  readonly unlessTaken: string;
+  /** Ends a select whose rows are then changed: waits for other transactions' locks on them. */
+  readonly forUpdate: string;
+  /** The same, but passes over rows that another transaction has locked. */
+  readonly forUpdateSkipLocked: string;
+
+  /** An instant as it is stored, to the microsecond; null if it lies beyond what can be stored. */
+  encodeInstant(instant: Instant): SqlValue;
+  decodeInstant(stored: unknown): Instant;
+  /** JSON text as it is stored. */
+  encodeJson(text: string): SqlValue;
+  decodeJson(stored: unknown): unknown;
+
+  /** What the database said if it refused a value or a constraint was in the way; null for any other error. */
+  refusal(error: unknown): string | null;
+}
+
+/** The types of columns by what they keep. */
+export interface ColumnTypes {
+  /** A number that the database gives to each row, ascending: the order of writing. */
+  readonly sequence: string;
+  /** An id or a name, compared byte by byte. */
+  readonly name: string;
+  /** Text of any length. */
+  readonly text: string;
+  readonly integer: string;
+  /** A double. */
+  readonly real: string;
+  readonly instant: string;
+  readonly json: string;
+}

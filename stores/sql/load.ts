@@ -1,0 +1,88 @@
+/** Reading executions: whole snapshots, the few columns that waiters need, what operators did. */
+
+import type { Attempt, ExecutionRecord, Operation, Signal, Status } from "../../src/domain/record.ts";
+import type { ExecutionStatus } from "../../src/store.ts";
+import { listOf, type Mappings } from "./columns.ts";
+import type { Dialect } from "./dialect.ts";
+import { rows, type Work } from "./work.ts";
+
+/** Reads executions. */
+export interface Loader {
+  /** Needs a transaction whose statements see one state of the database. */
+  load(ids: readonly string[]): Work<readonly (ExecutionRecord | null)[]>;
+  status(ids: readonly string[]): Work<readonly (ExecutionStatus | null)[]>;
+  operations(id: string): Work<readonly Operation[]>;
+}
+
+/** The loader of a database. */
+export function loader(dialect: Dialect, { execution, attempt, signal, operation }: Mappings): Loader {
+  const executions = dialect.text(
+    `select ${listOf(execution.columns)} from saga_executions where ${dialect.isIn("id")}`,
+  );
+  const attempts = dialect.text(
+    `select ${listOf(attempt.columns)} from saga_step_attempts
+      where ${dialect.isIn("saga_execution_id")} order by sequence`,
+  );
+  const signals = dialect.text(
+    `select ${listOf(signal.columns)} from saga_signals
+      where ${dialect.isIn("saga_execution_id")} and consumed_at is null order by created_at, sequence`,
+  );
+  const statuses = dialect.text(
+    `select id, status, epoch, revision from saga_executions where ${dialect.isIn("id")}`,
+  );
+  const operations = dialect.text(
+    `select ${listOf(operation.columns)} from saga_operations where saga_execution_id = ? order by at, sequence`,
+  );
+
+  return {
+    load(ids) {
+      return function* () {
+        const found = (yield* rows(executions, [dialect.list(ids)])).map(execution.decode);
+        if (found.length === 0) return ids.map(() => null);
+        const attemptsOf = byExecution<Attempt>(
+          (yield* rows(attempts, [dialect.list(found.map(({ id }) => id))])).map(attempt.decode),
+        );
+        // Most executions never see a signal: no look into the table for them.
+        const signalled = found.filter(({ signalsSeen }) => signalsSeen > 0).map(({ id }) => id);
+        const signalsOf = byExecution<Signal>(
+          signalled.length === 0 ? [] : (yield* rows(signals, [dialect.list(signalled)])).map(signal.decode),
+        );
+        const records = new Map(found.map((row): [string, ExecutionRecord] => [row.id, {
+          execution: row,
+          attempts: attemptsOf.get(row.id) ?? [],
+          signals: signalsOf.get(row.id) ?? [],
+        }]));
+        return ids.map((id) => records.get(id) ?? null);
+      };
+    },
+
+    status(ids) {
+      return function* () {
+        const found = yield* rows(statuses, [dialect.list(ids)]);
+        const byId = new Map(found.map((row): [string, ExecutionStatus] => [String(row.id), {
+          id: String(row.id),
+          status: row.status as Status,
+          epoch: Number(row.epoch),
+          revision: Number(row.revision),
+        }]));
+        return ids.map((id) => byId.get(id) ?? null);
+      };
+    },
+
+    operations(id) {
+      return function* () {
+        return (yield* rows(operations, [id])).map(operation.decode);
+      };
+    },
+  };
+}
+
+function byExecution<T extends { readonly executionId: string }>(items: readonly T[]): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const item of items) {
+    const group = groups.get(item.executionId);
+    if (group === undefined) groups.set(item.executionId, [item]);
+    else group.push(item);
+  }
+  return groups;
+}

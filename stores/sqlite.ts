@@ -1,0 +1,430 @@
+/**
+ * The SQLite store: one file, no service, any number of processes.
+ *
+ * One connection serves the process, behind one mutex. All work but the bodies of transactions runs in one piece, so
+ * that no lock is held while anything is awaited. The file is opened, and its tables are made or brought up to date, at
+ * the first call.
+ */
+
+import { AsyncLocalStorage } from "node:async_hooks";
+import type { DatabaseSync } from "node:sqlite";
+import { type Clock, pause, systemClock } from "../src/clock.ts";
+import type { Tx } from "../src/definition/scope.ts";
+import type { Change } from "../src/domain/change.ts";
+import {
+  type Execution,
+  type ExecutionRecord,
+  type Instant,
+  isFinished,
+  type Operation,
+} from "../src/domain/record.ts";
+import { SagaError, show } from "../src/errors.ts";
+import type {
+  Claimed,
+  ClaimOptions,
+  CommitAnswer,
+  ExecutionStatus,
+  InsertAnswer,
+  Lease,
+  NewSignal,
+  PruneOptions,
+  RenewAnswer,
+  SignalAnswer,
+  Store,
+  StoreTransaction,
+  WakeFilter,
+  WorkerDirectory,
+} from "../src/store.ts";
+import { Mutex } from "./sql/mutex.ts";
+import { openConnection, SqliteConnection, type Synchronous } from "./sql/sqlite_connection.ts";
+import { sqliteDialect } from "./sql/sqlite_dialect.ts";
+import { refusalOf, translateError, troubleOf } from "./sql/sqlite_errors.ts";
+import {
+  type QueryHandle,
+  runThroughQuery,
+  SqliteTransaction,
+  SqliteTx,
+  transactionOver,
+} from "./sql/sqlite_transaction.ts";
+import { storeWork } from "./sql/store_work.ts";
+import type { Work } from "./sql/work.ts";
+
+export type { Synchronous } from "./sql/sqlite_connection.ts";
+
+/** What an SQLite store can be told. Either a `path` or a `database`. */
+export interface SqliteStoreOptions {
+  /** The file; it is made if it is not there. `":memory:"` keeps everything in this store alone. */
+  readonly path?: string;
+  /**
+   * A connection of yours, to be shared with the store; its settings are left as they are, and `close()` leaves it open.
+   * Transactions that you begin on it yourself must be short: the store waits for their end.
+   */
+  readonly database?: DatabaseSync;
+  /** What {@linkcode Store.now} answers; the system's clock unless it is given. */
+  readonly clock?: Clock;
+  /** How safe a commit is when the power goes; `"FULL"` unless it is given. For `path` only. */
+  readonly synchronous?: Synchronous;
+  /** How long to wait for other processes' locks before an operation is given up, in milliseconds: 10 s. */
+  readonly busyTimeoutMs?: number;
+  /** How long the body of a transaction may take, by the clock, in milliseconds: 5 s. Everybody else waits meanwhile. */
+  readonly transactionLimitMs?: number;
+}
+
+/**
+ * Makes a store on an SQLite file (WAL, `synchronous = FULL`), for any number of processes of one machine.
+ *
+ * Nothing is opened yet: trouble with the file shows at the first call, and goes away when the file does better.
+ *
+ * @throws `invalid_options`, also at the first call where the runtime has no `node:sqlite`
+ *
+ * @example
+ * ```ts
+ * import { sqliteStore } from "@leveret/saga/sqlite";
+ *
+ * const store = sqliteStore({ path: ":memory:" });
+ * const [record] = await store.load(["order-1"]);
+ * console.log(record); // null
+ * await store.close();
+ * ```
+ */
+export function sqliteStore(options: SqliteStoreOptions): Store {
+  return new SqliteStore(checkOptions(options));
+}
+
+/**
+ * The driver's connection behind a transaction of an SQLite store.
+ *
+ * @throws `transactions_unsupported` if the transaction is another database's, `transaction_over` after its end
+ */
+export function sqliteHandle(tx: Tx): DatabaseSync {
+  if (tx instanceof SqliteTx) return tx.handle;
+  throw new SagaError(
+    "transactions_unsupported",
+    "Cannot get the SQLite connection: the transaction is no SQLite store's",
+  );
+}
+
+type CheckedOptions =
+  & Required<Pick<SqliteStoreOptions, "clock" | "synchronous" | "busyTimeoutMs" | "transactionLimitMs">>
+  & ({ readonly path: string; readonly database: null } | { readonly path: null; readonly database: DatabaseSync });
+
+/** Longest pause between two tries to get a lock: a waiting process must not miss the gap between two others. */
+const MAX_PAUSE_MS = 25;
+
+/** What a body made of itself; only the store's own trouble is thrown past it. */
+type Outcome<T> = { readonly value: T } | { readonly thrown: unknown };
+
+class SqliteStore implements Store {
+  readonly kind = "sqlite";
+  readonly transactional = true;
+  readonly workers: WorkerDirectory;
+
+  readonly #options: CheckedOptions;
+  /** What messages call the database. */
+  readonly #where: string;
+  readonly #work = storeWork(sqliteDialect);
+  readonly #mutex = new Mutex();
+  /** Tells a call from inside a body, which would wait for itself. */
+  readonly #inside = new AsyncLocalStorage<SqliteTransaction>();
+  /** Connections that callers have handed in as `tx`, for their prepared statements. */
+  readonly #handed = new WeakMap<DatabaseSync, SqliteConnection>();
+  #connection: SqliteConnection | null = null;
+  #transaction: SqliteTransaction | null = null;
+  #isClosed = false;
+
+  constructor(options: CheckedOptions) {
+    this.#options = options;
+    this.#where = options.path === null ? "the SQLite database" : `the SQLite file ${show(options.path)}`;
+    const { workers } = this.#work;
+    this.workers = {
+      announce: async (worker) => await this.#write(workers.announce(worker)),
+      retire: (id, now) => this.#write(workers.retire(id, now)),
+      list: (now) => this.#read(workers.list(now)),
+      unserved: async (options) => await this.#read(workers.unserved({ ...options, limit: checkLimit(options.limit) })),
+    };
+  }
+
+  async insert(executions: readonly Execution[], tx?: unknown): Promise<readonly InsertAnswer[]> {
+    const insertion = this.#work.insert(executions);
+    return await (tx === undefined ? this.#write(insertion) : this.#insertWithin(tx, insertion));
+  }
+
+  load(ids: readonly string[]): Promise<readonly (ExecutionRecord | null)[]> {
+    return this.#read(this.#work.load(ids));
+  }
+
+  status(ids: readonly string[]): Promise<readonly (ExecutionStatus | null)[]> {
+    return this.#read(this.#work.status(ids));
+  }
+
+  operations(id: string): Promise<readonly Operation[]> {
+    return this.#read(this.#work.operations(id));
+  }
+
+  async commit(changes: readonly Change[]): Promise<readonly CommitAnswer[]> {
+    const prepared = this.#work.prepare(changes, this.#options.clock.now());
+    return await this.#use((connection) => {
+      try {
+        return connection.write(this.#work.commit(prepared));
+      } catch (error) {
+        if (refusalOf(error) === null) throw error;
+        return connection.write(this.#work.commitOneByOne(prepared));
+      }
+    });
+  }
+
+  async renew(leases: readonly Lease[]): Promise<readonly RenewAnswer[]> {
+    return await this.#write(this.#work.renew(leases));
+  }
+
+  async claimDue(options: ClaimOptions): Promise<readonly Claimed[]> {
+    const claim = this.#work.claimDue({ ...options, limit: checkLimit(options.limit) });
+    // A worker with nothing to do reads one row, and leaves the write lock to the others.
+    const wakeAt = await this.nextWake(options);
+    return wakeAt === null || wakeAt > options.now ? [] : await this.#write(claim);
+  }
+
+  nextWake(filter: WakeFilter): Promise<Instant | null> {
+    return this.#read(this.#work.nextWake(filter));
+  }
+
+  touch(ids: readonly string[], now: Instant): Promise<void> {
+    return this.#write(this.#work.touch(ids, now));
+  }
+
+  async signal(signal: NewSignal): Promise<SignalAnswer> {
+    return await this.#write(this.#work.signal(signal, () => this.#options.clock.now()));
+  }
+
+  async transaction<T>(body: (transaction: StoreTransaction) => Promise<T>): Promise<T> {
+    const outcome = await this.#use((connection) => this.#runBody(connection, body));
+    if ("thrown" in outcome) throw outcome.thrown;
+    return outcome.value;
+  }
+
+  async prune(options: PruneOptions): Promise<number> {
+    const unfinished = options.statuses.find((status) => !isFinished(status));
+    if (unfinished !== undefined) throw invalidOptions(`prune: the status ${show(unfinished)} is not a finished one`);
+    return await this.#write(this.#work.prune({ ...options, limit: checkLimit(options.limit) }));
+  }
+
+  // deno-lint-ignore require-await -- a store that was closed rejects
+  async now(): Promise<Instant> {
+    this.#refuseClosed();
+    return this.#options.clock.now();
+  }
+
+  async migrate(): Promise<void> {
+    await this.#use((connection) => this.#migrate(connection));
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#refuseInside();
+    this.#isClosed = true;
+    await this.#mutex.run(() => this.#drop());
+  }
+
+  #read<T>(work: Work<T>): Promise<T> {
+    return this.#use((connection) => connection.read(work));
+  }
+
+  #write<T>(work: Work<T>): Promise<T> {
+    return this.#use((connection) => connection.write(work));
+  }
+
+  /** Gives a section the connection for itself, again and again while another process has the file locked. */
+  async #use<T>(section: (connection: SqliteConnection) => T | Promise<T>): Promise<T> {
+    this.#refuseClosed();
+    this.#refuseInside();
+    return await this.#mutex.run(async () => {
+      try {
+        return await this.#retry(async () => await section(this.#connection ?? await this.#open()));
+      } catch (error) {
+        // A file that was moved, or a disk that was away, is found again by opening it anew.
+        if (troubleOf(error) === "unavailable") this.#drop();
+        throw translateError(error, this.#where);
+      }
+    });
+  }
+
+  async #retry<T>(section: () => Promise<T>): Promise<T> {
+    // In real time, whatever the store's clock is: the locks are other processes'.
+    const giveUpAt = performance.now() + this.#options.busyTimeoutMs;
+    for (let pauseMs = 1;; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
+      try {
+        return await section();
+      } catch (error) {
+        if (troubleOf(error) !== "busy" || performance.now() >= giveUpAt) throw error;
+      }
+      await pause(systemClock, pauseMs * (0.5 + Math.random()));
+    }
+  }
+
+  async #open(): Promise<SqliteConnection> {
+    const { path, database, synchronous } = this.#options;
+    const connection = path === null ? new SqliteConnection(database) : await openConnection(path, synchronous);
+    try {
+      this.#migrate(connection);
+    } catch (error) {
+      if (path !== null) connection.database.close();
+      throw error;
+    }
+    this.#connection = connection;
+    return connection;
+  }
+
+  #migrate(connection: SqliteConnection): void {
+    // Read first: of ten processes that start together nine, and later all, find nothing to do and lock nothing.
+    if (!connection.read(this.#work.isPending())) return;
+    connection.write(this.#work.migrate(this.#options.clock.now()));
+  }
+
+  /** Lets go of the connection. What is in memory only, or the caller's, would not come back by opening it anew. */
+  #drop(): void {
+    const { path } = this.#options;
+    if (path === null || (isInMemory(path) && !this.#isClosed)) return;
+    this.#connection?.database.close();
+    this.#connection = null;
+  }
+
+  async #runBody<T>(
+    connection: SqliteConnection,
+    body: (transaction: StoreTransaction) => Promise<T>,
+  ): Promise<Outcome<T>> {
+    const { clock, transactionLimitMs } = this.#options;
+    const work = this.#work;
+    connection.begin();
+    const transaction = new SqliteTransaction({ connection, work, now: () => clock.now(), where: this.#where });
+    this.#transaction = transaction;
+    const overtime = Promise.withResolvers<never>();
+    const cancel = clock.setTimer(transactionLimitMs, () => {
+      transaction.end();
+      overtime.reject(tookTooLong(transactionLimitMs));
+    });
+    try {
+      const running = this.#inside.run(transaction, async () => await body(transaction));
+      const outcome = await Promise.race([running, overtime.promise])
+        .then((value): Outcome<T> => ({ value }), (thrown): Outcome<T> => ({ thrown }));
+      transaction.end();
+      if (transaction.conflict !== null) throw transaction.conflict;
+      if ("thrown" in outcome) return outcome;
+      if (connection.database.isTransaction === false) return { thrown: endedInside() };
+      connection.commit();
+      return outcome;
+    } finally {
+      cancel();
+      transaction.end();
+      this.#transaction = null;
+      connection.rollback(); // does nothing once it is committed
+    }
+  }
+
+  async #insertWithin(tx: unknown, insertion: Work<readonly InsertAnswer[]>): Promise<readonly InsertAnswer[]> {
+    this.#refuseClosed();
+    try {
+      if (tx instanceof SqliteTx) return await this.#ownTransaction(tx).run(insertion);
+      if (isDatabase(tx)) return this.#connectionOf(tx).join(insertion);
+      if (isQueryHandle(tx)) return await runThroughQuery(tx, insertion);
+    } catch (error) {
+      throw translateError(error, "the caller's transaction");
+    }
+    throw new SagaError(
+      "transactions_unsupported",
+      `Cannot insert within ${
+        show(tx)
+      }: hand in the tx of a body, a DatabaseSync, or an object with query(sql, params)`,
+    );
+  }
+
+  #ownTransaction(tx: SqliteTx): SqliteTransaction {
+    if (tx.isOver) throw transactionOver();
+    if (this.#transaction?.tx === tx) return this.#transaction;
+    throw new SagaError("transactions_unsupported", "Cannot insert within the transaction: it is another store's");
+  }
+
+  #connectionOf(database: DatabaseSync): SqliteConnection {
+    if (database.isTransaction === false) {
+      throw invalidOptions("tx: the connection has no open transaction, so begin one first");
+    }
+    if (database === this.#connection?.database) return this.#connection;
+    const known = this.#handed.get(database) ?? new SqliteConnection(database);
+    this.#handed.set(database, known);
+    return known;
+  }
+
+  #refuseClosed(): void {
+    if (this.#isClosed) {
+      throw new SagaError("closed", "Cannot use the SQLite store: it was closed, so open another one");
+    }
+  }
+
+  #refuseInside(): void {
+    const transaction = this.#inside.getStore();
+    if (transaction === undefined || transaction.isOver) return;
+    throw new SagaError(
+      "inside_transaction",
+      "Cannot use the SQLite store inside a transaction's body: it would wait for the body's own end; hand over its tx",
+    );
+  }
+}
+
+function checkOptions(options: SqliteStoreOptions): CheckedOptions {
+  const { path, database, clock = systemClock, synchronous = "FULL", ...rest } = options;
+  const { busyTimeoutMs = 10_000, transactionLimitMs = 5_000, ...unknown } = rest;
+  const [unknownKey] = Object.keys(unknown);
+  if (unknownKey !== undefined) throw invalidOptions(`there is no option ${show(unknownKey)}`);
+  if (!SYNCHRONOUS.includes(synchronous)) {
+    throw invalidOptions(`synchronous: ${show(synchronous)} is none of FULL, NORMAL, EXTRA`);
+  }
+  for (const [name, value] of Object.entries({ busyTimeoutMs, transactionLimitMs })) {
+    if (!Number.isFinite(value) || value <= 0) throw invalidOptions(`${name}: ${show(value)} is no positive number`);
+  }
+  const checked = { clock, synchronous, busyTimeoutMs, transactionLimitMs };
+  if (path !== undefined && database !== undefined) throw invalidOptions("give either path or database");
+  if (database !== undefined) {
+    if (!isDatabase(database)) throw invalidOptions("database: it is no DatabaseSync of node:sqlite");
+    return { ...checked, path: null, database };
+  }
+  if (typeof path !== "string" || path === "") throw invalidOptions(`path: ${show(path)} names no file`);
+  return { ...checked, path, database: null };
+}
+
+const SYNCHRONOUS: readonly Synchronous[] = ["FULL", "NORMAL", "EXTRA"];
+
+/** A negative limit would mean "all" to SQLite. */
+function checkLimit(limit: number): number {
+  if (Number.isSafeInteger(limit) && limit >= 1) return limit;
+  throw invalidOptions(`limit: ${show(limit)} is no whole number from 1`);
+}
+
+function invalidOptions(what: string): SagaError {
+  return new SagaError("invalid_options", `Cannot use the SQLite store: ${what}`);
+}
+
+function tookTooLong(limitMs: number): SagaError {
+  return new SagaError(
+    "transaction_over",
+    `Cannot commit the transaction: its body took longer than ${limitMs} ms; do slow work before or after it`,
+  );
+}
+
+function endedInside(): SagaError {
+  return new SagaError(
+    "transaction_over",
+    "Cannot commit the transaction: it was ended inside its body; return to commit it, throw to undo it",
+  );
+}
+
+function isInMemory(path: string): boolean {
+  return path.includes(":memory:") || path.includes("mode=memory");
+}
+
+function isDatabase(value: unknown): value is DatabaseSync {
+  const database = value as Partial<DatabaseSync> | null | undefined;
+  return typeof database?.prepare === "function" && typeof database.exec === "function";
+}
+
+function isQueryHandle(value: unknown): value is QueryHandle {
+  return typeof (value as Partial<QueryHandle> | null | undefined)?.query === "function";
+}
