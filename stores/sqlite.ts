@@ -203,9 +203,8 @@ class SqliteStore implements Store {
   }
 
   async prune(options: PruneOptions): Promise<number> {
-    const unfinished = options.statuses.find((status) => !isFinished(status));
-    if (unfinished !== undefined) throw invalidOptions(`prune: the status ${show(unfinished)} is not a finished one`);
-    return await this.#write(this.#work.prune({ ...options, limit: checkLimit(options.limit) }));
+    const statuses = options.statuses.filter(isFinished);
+    return await this.#write(this.#work.prune({ ...options, statuses, limit: checkLimit(options.limit) }));
   }
 
   // deno-lint-ignore require-await -- a store that was closed rejects
@@ -308,7 +307,11 @@ class SqliteStore implements Store {
         .then((value): Outcome<T> => ({ value }), (thrown): Outcome<T> => ({ thrown }));
       transaction.end();
       if (transaction.conflict !== null) throw transaction.conflict;
-      if ("thrown" in outcome) return outcome;
+      if ("thrown" in outcome) {
+        // The driver's own words for a lock, from the handle: reason to run the body again, as in a query.
+        if (troubleOf(outcome.thrown) === "busy") throw outcome.thrown;
+        return outcome;
+      }
       if (connection.database.isTransaction === false) return { thrown: endedInside() };
       connection.commit();
       return outcome;

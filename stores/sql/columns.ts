@@ -130,7 +130,7 @@ const ATTEMPT = {
   startedAt: instant("started_at"),
   finishedAt: instant("finished_at"),
   durationMs: real("duration_ms"),
-  errorClass: prose("error_class", 200),
+  errorClass: prose("error_class"),
   errorMessage: prose("error_message", MAX_MESSAGE),
   errorBacktrace: prose("error_backtrace", MAX_BACKTRACE),
   retryAt: instant("retry_at"),

@@ -33,7 +33,9 @@ export const sqliteDialect: Dialect = {
   forUpdateSkipLocked: "",
 
   encodeInstant(instant) {
-    const microseconds = Math.round(instant * 1_000);
+    // In two parts: far from 1970 the product as a whole would round to a neighbouring microsecond.
+    const whole = Math.floor(instant);
+    const microseconds = whole * 1_000 + Math.round((instant - whole) * 1_000);
     return Math.abs(microseconds) <= MAX_MICROSECONDS ? microseconds : null;
   },
   decodeInstant: (stored) => Number(stored) / 1_000,
