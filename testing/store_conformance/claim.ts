@@ -93,7 +93,7 @@ function handingOut(add: Cases["add"]): void {
     );
     let claimed = answers.flatMap(idsOf);
     // A store may pass over what another call is about to take; what is left then is handed out afterwards.
-    for (;;) {
+    while (claimed.length <= ids.length) {
       const rest = idsOf(await first.claimDue(options({ limit: 15 })));
       if (rest.length === 0) break;
       claimed = [...claimed, ...rest];

@@ -5,7 +5,17 @@ import type { Execution } from "../../src/domain/record.ts";
 import type { InsertAnswer } from "../../src/store.ts";
 import { anExecution, T0 } from "../factories.ts";
 import type { Cases } from "./suite.ts";
-import { aFullExecution, arrange, everythingOf, executionOf, mutable, range, recordOf, scribble } from "./suite.ts";
+import {
+  aFullExecution,
+  arrange,
+  assertSame,
+  everythingOf,
+  executionOf,
+  mutable,
+  range,
+  recordOf,
+  scribble,
+} from "./suite.ts";
 
 /** What an insert answers, and to whom a row belongs that was in its way. */
 function fates(answers: readonly InsertAnswer[]): readonly unknown[] {
@@ -142,7 +152,7 @@ export function insertCases({ add }: Cases): void {
     const rows = range(1_000).map((index) => aFullExecution({ id: `execution-${index}`, activeSlot: `slot-${index}` }));
     await arrange(first, ...rows);
     const found = await second.load(rows.map((row) => row.id));
-    assert.deepEqual(found.map((record) => record?.execution), rows);
+    assertSame(found.map((record) => record?.execution), rows, "rows");
   });
 
   add("insert() keeps a copy: what the caller does to its rows afterwards stays with the caller", async ({ first }) => {

@@ -1,6 +1,7 @@
 /** What the cases of the store conformance suite share. */
 
 import assert from "node:assert/strict";
+import { isDeepStrictEqual } from "node:util";
 import type { Change } from "../../src/domain/change.ts";
 import type { Execution, ExecutionRecord } from "../../src/domain/record.ts";
 import type { CommitAnswer, NewSignal, Store } from "../../src/store.ts";
@@ -62,6 +63,12 @@ export async function commitOne(store: Store, change: Change): Promise<CommitAns
 /** Everything that can be read of an execution. */
 export async function everythingOf(store: Store, id = "execution-1"): Promise<unknown> {
   return { record: await recordOf(store, id), operations: await store.operations(id) };
+}
+
+/** Compares values; where they are large, without showing how they differ, which would take longer than the suite. */
+export function assertSame(actual: unknown, expected: unknown, what: string): void {
+  if (JSON.stringify(expected).length < 10_000) assert.deepEqual({ [what]: actual }, { [what]: expected });
+  else assert.ok(isDeepStrictEqual(actual, expected), `${what}: not what it was`);
 }
 
 /** Changes plain data wherever it can be changed; what is frozen stays as it is. */

@@ -104,22 +104,25 @@ function commits(add: Cases["add"]): void {
     });
   });
 
-  for (const thrown of [new Boom("boom"), "text", { code: "odd" }, undefined]) {
-    add(
-      `transaction() undoes all when the body throws ${typeof thrown}, and throws it on unchanged`,
-      async (stores) => {
-        const { first, second } = stores;
-        await arrange(first, anExecution());
-        const before = mutable(await everythingOf(second));
-        const running = first.transaction(async (transaction) => {
-          assert.deepEqual(await transaction.commit(change()), COMMITTED);
-          throw thrown;
-        });
-        const reason = await running.then(() => assert.fail("the body threw, and the transaction did not"), (e) => e);
-        assert.ok(reason === thrown, `threw ${String(reason)}`);
-        assert.deepEqual(await everythingOf(second), before);
-      },
-    );
+  const thrownThings: Readonly<Record<string, unknown>> = {
+    "an error": new Boom("boom"),
+    "text": "text",
+    "an object": { code: "odd" },
+    "undefined": undefined,
+  };
+  for (const [what, thrown] of Object.entries(thrownThings)) {
+    add(`transaction() undoes all when the body throws ${what}, and throws it on unchanged`, async (stores) => {
+      const { first, second } = stores;
+      await arrange(first, anExecution());
+      const before = mutable(await everythingOf(second));
+      const running = first.transaction(async (transaction) => {
+        assert.deepEqual(await transaction.commit(change()), COMMITTED);
+        throw thrown;
+      });
+      const reason = await running.then(() => assert.fail("the body threw, and the transaction did not"), (e) => e);
+      assert.ok(reason === thrown, `threw ${String(reason)}`);
+      assert.deepEqual(await everythingOf(second), before);
+    });
   }
 
   add("transaction() can be used again after a body threw", async ({ first }) => {
@@ -217,9 +220,9 @@ function sql(add: Cases["add"]): void {
   add("tx.query() is undone with the transaction", async ({ first, second }) => {
     await prepareEffects(first);
     await arrange(first, anExecution());
-    const running = first.transaction(async ({ tx, commit }) => {
-      await tx.query("insert into conformance_effects (name) values ('a')");
-      await commit(changeOf(anExecution(), { currentStep: "charge" }));
+    const running = first.transaction(async (transaction) => {
+      await transaction.tx.query("insert into conformance_effects (name) values ('a')");
+      await transaction.commit(changeOf(anExecution(), { currentStep: "charge" }));
       throw new Boom();
     });
     await assert.rejects(running, Boom);

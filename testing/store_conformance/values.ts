@@ -10,7 +10,7 @@ import type { Execution, Request } from "../../src/domain/record.ts";
 import type { Store } from "../../src/store.ts";
 import { anAttempt, aNewSignal, anExecution, anOperation, aWorker, T0 } from "../factories.ts";
 import type { Cases } from "./suite.ts";
-import { aFullExecution, arrange, commitOne, executionOf, range, recordOf } from "./suite.ts";
+import { aFullExecution, arrange, assertSame, commitOne, executionOf, range, recordOf } from "./suite.ts";
 
 /** Enough to meet the odd ones; each run is several writes, with an fsync in some stores. */
 const RUNS = 40;
@@ -135,7 +135,7 @@ async function throughEveryJsonColumn(store: Store, id: string, value: JsonObjec
 async function assertKept(store: Store, id: string, value: JsonObject): Promise<void> {
   const expected = asJson(value);
   for (const [column, found] of Object.entries(await throughEveryJsonColumn(store, id, value))) {
-    assert.deepEqual(found, expected, `the column of ${column}`);
+    assertSame(found, expected, `the column of ${column}`);
   }
 }
 
@@ -246,7 +246,8 @@ function sizes(add: Cases["add"]): void {
     const changes = rows.map((row, index) => changeOf(row, { context: { text: `${9 - index}`.repeat(1_000_000) } }));
     assert.deepEqual(await first.commit(changes), changes.map(() => ({ kind: "committed" })));
     const found = await second.load(rows.map((row) => row.id));
-    assert.deepEqual(found.map((record) => record?.execution), changes.map((change) => change.execution));
+    const executions = found.map((record) => record?.execution);
+    assertSame(executions, changes.map((change) => change.execution), "rows");
   });
 }
 

@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import type { Store } from "../src/store.ts";
+import { memoryStore } from "../stores/memory.ts";
+import { BROKEN_STORES } from "./broken_stores.ts";
+import type { StoreConformanceOptions } from "./store_conformance.ts";
+import { storeConformance } from "./store_conformance.ts";
+
+interface Case {
+  readonly name: string;
+  readonly run: () => Promise<void>;
+}
+
+/** The suite's cases against a memory store, as it is or wrapped. */
+function casesOf(wrap: (store: Store) => Store, options: Partial<StoreConformanceOptions> = {}): readonly Case[] {
+  const cases: Case[] = [];
+  storeConformance((name, run) => cases.push({ name, run }), {
+    open: () => {
+      const store = wrap(memoryStore());
+      return Promise.resolve({ first: store, second: store, close: () => store.close() });
+    },
+    transactional: false,
+    ...options,
+  });
+  return cases;
+}
+
+/** A failed comparison, by itself or inside a property; not a fault of the broken store's own making. */
+function isFinding(error: unknown): boolean {
+  return error instanceof assert.AssertionError ||
+    (error instanceof Error && error.message.includes("Property failed"));
+}
+
+for (const { fault, caughtBy, wrap } of BROKEN_STORES) {
+  Deno.test(`storeConformance() rejects a store that ${fault}`, async () => {
+    const cases = casesOf(wrap).filter(({ name }) => caughtBy.includes(name));
+    assert.deepEqual(cases.map(({ name }) => name).toSorted(), caughtBy.toSorted());
+    for (const { name, run } of cases) await assert.rejects(run(), isFinding, `not noticed by: ${name}`);
+  });
+}
+
+Deno.test("storeConformance() gives each case a name of its own", () => {
+  for (const transactional of [false, true]) {
+    const names = casesOf((store) => store, { transactional }).map(({ name }) => name);
+    assert.deepEqual(names.filter((name, index) => names.indexOf(name) !== index), []);
+  }
+});
+
+Deno.test("storeConformance() tells skip() each case that it leaves out, and why", () => {
+  const skipped: string[] = [];
+  const all = casesOf((store) => store, { transactional: true, refusesCallsInside: true, conflict: () => new Error() });
+  const some = casesOf((store) => store, {
+    transactional: true,
+    skip: (name, reason) => skipped.push(`${name}: ${reason}`),
+  });
+  assert.equal(all.length - some.length, 2);
+  assert.deepEqual(skipped, [
+    "transaction() runs the body again after a conflict, and commits once: " +
+    "the suite was given no error of this driver that means a conflict",
+    "the store's operations reject with inside_transaction within a body, unless they are given its tx: " +
+    "calls beside a transaction use a connection of their own",
+  ]);
+});
+
+Deno.test("storeConformance() without skip() registers what it leaves out under a name that says so", () => {
+  const names = casesOf((store) => store, { transactional: true }).map(({ name }) => name);
+  assert.equal(names.filter((name) => name.includes("(left out: ")).length, 2);
+});
