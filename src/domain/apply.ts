@@ -32,6 +32,8 @@ export function applyDecision(
       return block(record, decision.reason, decision.message, now);
     case "give_up":
       return giveUp(record, decision.error, now);
+    case "move_on":
+      return changeOf(execution, movedOn(execution, plan, now));
     case "arm":
       return arm(record, decision.step, plan, now);
     case "leave":

@@ -10,12 +10,13 @@
  *  7  not due, and no awaited signal               → settle the wake time, or drop
  *  8  the attempts are used up                     → give up or block, as the last one says
  *  9  the record does not fit the definition       → block
- * 10  an awaited signal                            → leave the wait
- * 11  the deadline has passed                      → give up
- * 12  a sleep or wait                              → arm it, or leave it
- * 13  otherwise                                    → open the next attempt
+ * 10  the step has ended well already              → move on
+ * 11  an awaited signal                            → leave the wait
+ * 12  the deadline has passed                      → give up
+ * 13  a sleep or wait                              → arm it, or leave it
+ * 14  otherwise                                    → open the next attempt
  *
- * On the way back the record must fit before the budget is looked at (9, 8), and 10 to 12 do not apply.
+ * On the way back the record must fit before the budget is looked at (9, 8), and 10 to 13 do not apply.
  */
 
 import { countedAtCursor, finishedSteps } from "./attempts.ts";
@@ -42,6 +43,8 @@ export type Decision =
   | { readonly kind: "carry_out" }
   | { readonly kind: "block"; readonly reason: BlockedReason; readonly message: string }
   | { readonly kind: "give_up"; readonly error: ErrorData }
+  /** The step has ended well, and the execution was kept from going on: by a compensation that found nothing to undo. */
+  | { readonly kind: "move_on" }
   | { readonly kind: "arm"; readonly step: PlanStep }
   | { readonly kind: "leave"; readonly step: PlanStep; readonly signal: Signal | null; readonly timedOut: boolean }
   | { readonly kind: "open"; readonly step: PlanStep };
@@ -82,6 +85,7 @@ function nextForward(record: ExecutionRecord, plan: Plan, now: Instant): Decisio
   if (spent !== null) return spent;
   const difference = differenceFrom(record, plan);
   if (step === null || difference !== null) return recipeChanged(plan, difference ?? "");
+  if (hasEndedWell(record)) return { kind: "move_on" };
   if (step.kind === "wait") {
     // Whatever the time: a signal that arrived just before the deadline is not lost to a late look.
     const signal = record.signals.find((signal) => signal.name === step.name) ?? null;
@@ -142,12 +146,18 @@ function recipeChanged(plan: Plan, what: string): Decision {
   return { kind: "block", reason: "recipe_changed", message: `${plan.name} v${plan.version}: ${what}` };
 }
 
-/** How the steps that were recorded differ from those that the definition has before the cursor; null if they fit. */
+/** How the steps that were recorded differ from those that the definition has up to the cursor; null if they fit. */
 export function differenceFrom(record: ExecutionRecord, plan: Plan): string | null {
   const { currentStep } = record.execution;
   const step = stepOf(plan, currentStep);
   if (step === null) return `the step ${quoted(currentStep)} that the execution stands on is not in the definition`;
-  return differenceOfNames(finishedSteps(record), plan.steps.slice(0, step.position).map((before) => before.name));
+  const planned = plan.steps.slice(0, step.position + (hasEndedWell(record) ? 1 : 0));
+  return differenceOfNames(finishedSteps(record), planned.map(({ name }) => name));
+}
+
+/** Whether the step at the cursor has succeeded or was skipped already; going forward it is the last one that has. */
+export function hasEndedWell(record: ExecutionRecord): boolean {
+  return finishedSteps(record).at(-1) === record.execution.currentStep;
 }
 
 function differenceOfNames(recorded: readonly string[], planned: readonly string[]): string | null {
@@ -156,7 +166,7 @@ function differenceOfNames(recorded: readonly string[], planned: readonly string
     if (recorded[index] === planned[index]) continue;
     const there = recorded[index] === undefined ? "nothing" : quoted(recorded[index]);
     const here = planned[index] === undefined ? "nothing" : quoted(planned[index]);
-    return `the record has ${there} at position ${index} before the cursor, the definition has ${here}`;
+    return `the record has ${there} at position ${index} of what is done, the definition has ${here}`;
   }
   return null;
 }

@@ -6,7 +6,7 @@ import { rowId } from "./chance.ts";
 import { cutLeaseEnd, lifted, movedOn, notBefore, toNextUndo, turnedBack } from "./course.ts";
 import { merge } from "./json.ts";
 import type { Making } from "./making.ts";
-import { differenceFrom } from "./next.ts";
+import { differenceFrom, hasEndedWell } from "./next.ts";
 import { type Plan, stepOf } from "./plan.ts";
 import {
   type Execution,
@@ -53,7 +53,8 @@ function skipNow(record: ExecutionRecord, request: Request, plan: Plan, making: 
   const { now } = making;
   const forward = execution.direction === "execute";
   // Which step comes next is known only where the definition fits what was done; a rollback makes it fit again.
-  const misfit = forward ? differenceFrom(record, plan) : null;
+  const ended = hasEndedWell(record) ? "the step has ended well already" : null;
+  const misfit = forward ? differenceFrom(record, plan) ?? ended : null;
   if (misfit !== null) return dropped(record, request, misfit, making);
   const patch = forward ? request.result ?? null : null;
   const row = rowWithoutAttempt(record, {

@@ -1,0 +1,417 @@
+/**
+ * What holds of every record, and of every step from one record to the next, whatever crashed, was late or was asked
+ * for in between. The simulator and the conformance suites check it after each commit; so can the tests of a saga.
+ *
+ * Each function answers with one sentence on the first thing that is wrong, or null.
+ */
+
+import { keyOf } from "./attempts.ts";
+import { type Json, type JsonObject, merge } from "./json.ts";
+import { type Plan, stepOf } from "./plan.ts";
+import { type Attempt, type Execution, type ExecutionRecord, isActive, isFinished, type Status } from "./record.ts";
+
+/**
+ * What is wrong with a record by itself, or null.
+ *
+ * `plan` adds what only its definition can tell: the order of its steps, and which of them have an undo. Null where it
+ * is not known, or where it changed while the execution was under way.
+ *
+ * @example
+ * ```ts
+ * import { anExecution, findViolation } from "@leveret/saga/testing";
+ *
+ * const execution = anExecution({ status: "running", wakeAt: null });
+ * console.log(findViolation({ execution, attempts: [], signals: [] }, null)); // "it is running, and nobody will look at it"
+ * ```
+ */
+export function findViolation(record: ExecutionRecord, plan: Plan | null): string | null {
+  return inState(record.execution, record) ??
+    inOpening(record.execution) ??
+    inTimes(record) ??
+    inRows(record) ??
+    inForwardOrder(record) ??
+    inUndoOrder(record) ??
+    inContext(record) ??
+    (plan === null ? null : inPlan(record, plan));
+}
+
+/**
+ * What is wrong with the way from one record of an execution to a later one, or null. Where the later one is a single
+ * commit away, or none, it says more.
+ */
+export function findTransitionViolation(before: ExecutionRecord, after: ExecutionRecord): string | null {
+  return inFixedColumns(before.execution, after.execution) ??
+    inCounters(before.execution, after.execution) ??
+    inHistory(before, after) ??
+    inDirection(before.execution, after.execution) ??
+    inFailure(before.execution, after.execution) ??
+    inEnd(before, after) ??
+    inToken(before.execution, after) ??
+    (after.execution.revision === before.execution.revision ? withoutCommit(before, after) : null) ??
+    (after.execution.revision === before.execution.revision + 1 ? byOneCommit(before, after) : null);
+}
+
+/** The context as it follows from the input and the rows alone: the fold of what the steps wrote. */
+export function rebuildContext(record: ExecutionRecord): JsonObject {
+  return record.attempts
+    .filter((row) => row.direction === "execute")
+    .reduce((context, row) => merge(context, row.result), record.execution.input);
+}
+
+function inState(execution: Execution, { attempts, signals }: ExecutionRecord): string | null {
+  const { status, direction } = execution;
+  const is = `it is ${status}`;
+  const expected = DIRECTIONS[status];
+  if (expected !== null && direction !== expected) return `${is}, and its direction is ${direction}`;
+  if ((status === "blocked") !== (execution.blockedReason !== null)) {
+    return `${is}, and its blocked_reason is ${execution.blockedReason}`;
+  }
+  if (direction === "compensate" && execution.failure === null) return `${is}, and nothing says why it went back`;
+  if (status === "failed" && execution.failure === null) return `${is}, and nothing says why`;
+  if (status === "compensation_failed" && execution.compensationFailure === null) return `${is}, and nothing says why`;
+  if (execution.epoch < 1 || execution.revision < 0 || execution.attempt < 0 || execution.resumeCount < 0) {
+    return "a counter lies below its start";
+  }
+  if (signals.length > execution.signalsSeen) return "it has more signals than were counted";
+  if (isFinished(status)) return inFinished(execution, attempts);
+  return execution.finishedAt === null && execution.durationMs === null ? null : `${is}, and has an end`;
+}
+
+const DIRECTIONS: Readonly<Record<Status, Execution["direction"] | null>> = {
+  running: "execute",
+  compensating: "compensate",
+  blocked: null,
+  completed: "execute",
+  compensated: "compensate",
+  // terminate() ends it so in both directions.
+  failed: null,
+  compensation_failed: "compensate",
+};
+
+function inFinished(execution: Execution, attempts: readonly Attempt[]): string | null {
+  const is = `it is ${execution.status}`;
+  const { finishedAt, durationMs } = execution;
+  if (finishedAt === null || durationMs === null) return `${is}, and has no end`;
+  if (durationMs < 0) return `${is}, and its duration is ${durationMs}`;
+  if (execution.owner !== null) return `${is}, and ${execution.owner} has an attempt open`;
+  if (execution.activeSlot !== null) return `${is}, and holds its active slot`;
+  if (execution.waitingFor !== null) return `${is}, and waits for a signal`;
+  if (execution.dueAt !== null && !(execution.status === "failed" && attempts.some(isCut))) {
+    return `${is}, and is due, though no lease was cut`;
+  }
+  return null;
+}
+
+function isCut(row: Attempt): boolean {
+  return row.status === "superseded";
+}
+
+function inOpening(execution: Execution): string | null {
+  const { owner, attemptStartedAt, openUndo, openKind } = execution;
+  const set = [owner, attemptStartedAt, openUndo, openKind].filter((value) => value !== null).length;
+  if (set !== 0 && set !== 4) return "owner, attempt_started_at, open_undo and open_kind are not set together";
+  if (owner === null) return null;
+  if (execution.attempt === 0) return "an attempt is open, and none was counted";
+  if (execution.dueAt === null) return "an attempt is open, and its lease has no end";
+  if (execution.waitingFor !== null) return "an attempt is open, and a signal is waited for";
+  if (openKind === "sleep" || openKind === "wait") return `a ${openKind} is open, and nobody opens one`;
+  if (openKind === "transaction" && openUndo === "unknown") return "a transaction's outcome is never unknown";
+  if (openUndo === "result") return "an open attempt has no result yet";
+  if (execution.direction === "compensate" && openUndo !== "none") return "an undo has no undo";
+  return null;
+}
+
+function inTimes({ execution, attempts, signals }: ExecutionRecord): string | null {
+  const { status, dueAt, wakeAt, waitingFor, request, deadlineAt } = execution;
+  if (request !== null && wakeAt === null) return "a request waits, and nobody will look at it";
+  if (!isActive(status)) {
+    if (request === null && wakeAt !== null) return `it is ${status}, and would be looked at for nothing`;
+    return status === "blocked" ? inBlocked(execution) : null;
+  }
+  if (dueAt === null && waitingFor === null) return `it is ${status}, not due and waits for nothing`;
+  if (wakeAt === null && dueAt !== null) return `it is ${status}, and nobody will look at it`;
+  if (wakeAt === null && signals.some((signal) => signal.name === waitingFor)) {
+    return `the signal that it waits for is there, and nobody will look at it`;
+  }
+  if (waitingFor !== null && waitingFor !== execution.currentStep) return "it waits for another step's signal";
+  if (waitingFor !== null && execution.attempt !== 1) return "it waits for a signal, and the wait is not armed";
+  if (execution.direction === "compensate" || execution.owner !== null || deadlineAt === null || dueAt === null) {
+    return null;
+  }
+  // What ended after the deadline is due at once, and that is when the deadline is noticed.
+  const latest = Math.max(deadlineAt, execution.lastProgressAt, attempts.at(-1)?.finishedAt ?? 0);
+  return dueAt > latest ? "it is due beyond its deadline" : null;
+}
+
+function inBlocked(execution: Execution): string | null {
+  if (isParked(execution)) return null;
+  if (execution.dueAt !== null) return `it is blocked as ${execution.blockedReason}, and is due`;
+  if (execution.owner !== null) return `it is blocked as ${execution.blockedReason}, and an attempt is open`;
+  return execution.waitingFor === null ? null : `it is blocked as ${execution.blockedReason}, and waits for a signal`;
+}
+
+/** Blocked from outside, with everything left as it was. */
+function isParked({ blockedReason }: Execution): boolean {
+  return blockedReason === "definition_missing" || blockedReason === "not_taken_up";
+}
+
+function inRows({ execution, attempts }: ExecutionRecord): string | null {
+  const scopes = new Map<string, number>();
+  const ids = new Set<string>();
+  for (const row of attempts) {
+    const name = nameOf(row);
+    const scope = JSON.stringify([row.stepName, row.direction, row.epoch]);
+    const number = (scopes.get(scope) ?? 0) + 1;
+    scopes.set(scope, number);
+    if (row.attempt !== number) return `${name} should be number ${number}`;
+    if (ids.has(row.id)) return `${name} has the id of another attempt`;
+    ids.add(row.id);
+    const wrong = inRow(row, execution);
+    if (wrong !== null) return `${name} ${wrong}`;
+  }
+  if (execution.owner === null) return null;
+  const ended = scopes.get(JSON.stringify([execution.currentStep, execution.direction, execution.epoch])) ?? 0;
+  return execution.attempt === ended + 1 ? null : `attempt ${execution.attempt} is open after ${ended} that ended`;
+}
+
+function inRow(row: Attempt, execution: Execution): string | null {
+  if (row.executionId !== execution.id) return "is another execution's";
+  if (row.epoch > execution.epoch) return "is of an epoch to come";
+  if (row.durationMs !== row.finishedAt - row.startedAt || row.durationMs < 0) return "has a wrong duration";
+  if (row.key !== keyOf(execution.id, row.stepName, row.direction)) return `has the key ${JSON.stringify(row.key)}`;
+  if (row.status === "failed" && row.errorClass === null) return "failed without an error";
+  const ended = row.status === "succeeded" || row.status === "skipped";
+  if (row.result !== null && (!ended || row.direction === "compensate")) return "wrote a result";
+  if (row.retryAt !== null && row.status !== "failed") return "is tried again, and did not fail";
+  return inRowsUndo(row);
+}
+
+function inRowsUndo({ undo, status, kind, direction }: Attempt): string | null {
+  if (undo === "none") return null;
+  if (direction === "compensate") return "is an undo that has an undo";
+  if (kind === "sleep" || kind === "wait") return `is a ${kind} that has an undo`;
+  if (undo === "result") {
+    return status === "succeeded" && kind !== "pivot" ? null : "has no result that an undo could have";
+  }
+  if (kind === "transaction") return "is a transaction whose outcome is unknown";
+  return status === "succeeded" || status === "skipped" ? `${status}, and its outcome is unknown` : null;
+}
+
+/** A step runs forward only after all before it succeeded or were skipped, and nothing runs forward on the way back. */
+function inForwardOrder({ execution, attempts }: ExecutionRecord): string | null {
+  const finished = new Set<string>();
+  let back = false;
+  for (const row of attempts) {
+    if (row.direction === "compensate") {
+      back = true;
+      continue;
+    }
+    if (back) return `${nameOf(row)} ran after the way back had begun`;
+    if (finished.has(row.stepName)) return `${nameOf(row)} ran after the step had ended well`;
+    if (row.position !== finished.size) {
+      return `${nameOf(row)} is at position ${row.position} after ${finished.size} steps that ended well`;
+    }
+    if (row.status === "succeeded" || row.status === "skipped") finished.add(row.stepName);
+  }
+  if (back && execution.direction === "execute") return "something was undone, and it goes forward";
+  const opens = execution.owner !== null && execution.direction === "execute";
+  return opens && finished.has(execution.currentStep) ? "the open step has ended well already" : null;
+}
+
+/** Undos run one after the other, the latest step first, each until it succeeded or was skipped, and then no more. */
+function inUndoOrder({ execution, attempts }: ExecutionRecord): string | null {
+  const positions = new Map<string, number>();
+  for (const row of attempts) {
+    if (row.direction === "execute") {
+      if (row.undo !== "none" && row.kind !== "pivot") positions.set(row.stepName, row.position);
+      continue;
+    }
+    const first = lastStep(positions);
+    if (row.stepName !== first) return `${nameOf(row)} is an undo, and ${first ?? "nothing"} was to be undone`;
+    if (row.status === "succeeded" || row.status === "skipped") positions.delete(row.stepName);
+  }
+  const left = lastStep(positions);
+  if (execution.status === "compensated" && left !== null) return `it is compensated, and ${left} was not undone`;
+  const undoes = isActive(execution.status) && execution.direction === "compensate";
+  if (undoes && left !== execution.currentStep) {
+    return `${execution.currentStep} is being undone, and ${left ?? "nothing"} is to be undone`;
+  }
+  if (execution.direction === "compensate" && attempts.some(isPassedPivot)) return "it went back past its pivot";
+  return null;
+}
+
+function lastStep(positions: ReadonlyMap<string, number>): string | null {
+  let last: string | null = null;
+  for (const [step, position] of positions) {
+    if (last === null || position > (positions.get(last) ?? 0)) last = step;
+  }
+  return last;
+}
+
+function isPassedPivot(row: Attempt): boolean {
+  return row.kind === "pivot" && (row.status === "succeeded" || row.undo === "unknown");
+}
+
+function inContext(record: ExecutionRecord): string | null {
+  return sameJson(rebuildContext(record), record.execution.context)
+    ? null
+    : "its context is not its input with what its steps wrote";
+}
+
+function inPlan({ execution, attempts }: ExecutionRecord, plan: Plan): string | null {
+  const names = plan.steps.map((step) => step.name);
+  const finished = attempts.filter((row) => row.direction === "execute" && endedWell(row));
+  for (const [index, row] of finished.entries()) {
+    if (row.stepName !== names[index]) return `${row.stepName} ran in the place of ${names[index] ?? "nothing"}`;
+    const declared = stepOf(plan, row.stepName)?.hasUndo === true;
+    if (row.undo === "result" !== (declared && row.status === "succeeded")) {
+      return `${nameOf(row)} says ${row.undo} of an undo that is ${declared ? "" : "not "}declared`;
+    }
+  }
+  const cursor = stepOf(plan, execution.currentStep);
+  if (cursor === null) return execution.status === "blocked" ? null : `it has no step ${execution.currentStep}`;
+  const { status, direction } = execution;
+  // A compensation that was asked for, and found nothing to undo, leaves the cursor on a step that has ended well.
+  const ahead = finished.at(-1)?.stepName === cursor.name && execution.owner === null ? 1 : 0;
+  if (status === "running" && cursor.position + ahead !== finished.length) {
+    return `${cursor.name} is up after ${finished.length} steps that ended well`;
+  }
+  if (status === "completed" && finished.length === 0) return "it is completed, and nothing ran";
+  if (cursor.kind === "sleep" || cursor.kind === "wait" || execution.owner !== null) return null;
+  const ended = attempts.filter((row) =>
+    row.stepName === cursor.name && row.direction === direction && row.epoch === execution.epoch
+  );
+  return ended.length === execution.attempt
+    ? null
+    : `it counts ${execution.attempt} attempts, and ${ended.length} ended`;
+}
+
+function endedWell(row: Attempt): boolean {
+  return row.status === "succeeded" || row.status === "skipped";
+}
+
+function nameOf(row: Attempt): string {
+  const undo = row.direction === "execute" ? "" : " of the undo";
+  return `attempt ${row.attempt}${undo} of ${row.stepName} in epoch ${row.epoch}`;
+}
+
+const FIXED = [
+  "id",
+  "sagaName",
+  "sagaVersion",
+  "resourceType",
+  "resourceId",
+  "partition",
+  "input",
+  "activeKey",
+  "parentId",
+  "startToken",
+  "trace",
+  "startedAt",
+] as const;
+
+function inFixedColumns(before: Execution, after: Execution): string | null {
+  const changed = FIXED.find((column) => !sameJson(before[column], after[column]));
+  return changed === undefined ? null : `${changed} changed`;
+}
+
+const RISING = ["revision", "epoch", "signalsSeen"] as const;
+
+function inCounters(before: Execution, after: Execution): string | null {
+  const fallen = RISING.find((counter) => after[counter] < before[counter]);
+  return fallen === undefined ? null : `${fallen} fell from ${before[fallen]} to ${after[fallen]}`;
+}
+
+function inHistory(before: ExecutionRecord, after: ExecutionRecord): string | null {
+  for (const [index, row] of before.attempts.entries()) {
+    const now = after.attempts[index];
+    if (now !== row && (now === undefined || !sameRow(row, now))) return `${nameOf(row)} was changed or lost`;
+  }
+  return null;
+}
+
+function sameRow(one: Attempt, other: Attempt): boolean {
+  return (Object.keys(one) as (keyof Attempt)[]).every((column) => sameJson(one[column], other[column]));
+}
+
+function inDirection(before: Execution, after: Execution): string | null {
+  return before.direction === "compensate" && after.direction === "execute" ? "it turned forward again" : null;
+}
+
+function inFailure(before: Execution, after: Execution): string | null {
+  if (before.failure === null || sameJson(before.failure, after.failure)) return null;
+  // Only an operator who sends it forward again clears it.
+  const cleared = before.direction === "execute" && after.epoch > before.epoch;
+  return cleared ? null : "why it went wrong was overwritten";
+}
+
+function inEnd(before: ExecutionRecord, after: ExecutionRecord): string | null {
+  const { status, epoch } = before.execution;
+  if (!isFinished(status) || after.execution.epoch > epoch) return null;
+  if (after.execution.status !== status) return `it was ${status}, and became ${after.execution.status}`;
+  return after.attempts.length === before.attempts.length ? null : `it was ${status}, and something ran`;
+}
+
+/** An attempt ends with its row, and until then everything about it stays. */
+function inToken(before: Execution, { execution: after, attempts }: ExecutionRecord): string | null {
+  if (before.owner === null) return null;
+  const sameCursor = before.currentStep === after.currentStep && before.direction === after.direction &&
+    before.epoch === after.epoch && before.attempt === after.attempt;
+  if (before.owner === after.owner) {
+    const same = sameCursor && before.attemptStartedAt === after.attemptStartedAt &&
+      before.openUndo === after.openUndo && before.openKind === after.openKind;
+    return same ? null : "the open attempt changed";
+  }
+  const recorded = attempts.some((row) =>
+    row.stepName === before.currentStep && row.direction === before.direction && row.epoch === before.epoch &&
+    row.attempt === before.attempt
+  );
+  return recorded ? null : `the attempt of ${before.owner} ended without a row`;
+}
+
+/** What may change while nothing is committed: the lease, the wake time with the hints counted, and the signals. */
+function withoutCommit(before: ExecutionRecord, after: ExecutionRecord): string | null {
+  const { dueAt, wakeAt, resumeCount, signalsSeen } = after.execution;
+  const moved: Execution = { ...before.execution, dueAt, wakeAt, resumeCount, signalsSeen };
+  const changed = (Object.keys(moved) as (keyof Execution)[])
+    .find((column) => !sameJson(moved[column] as Json, after.execution[column] as Json));
+  if (changed !== undefined) return `${changed} changed without a commit`;
+  if (before.execution.owner === null && dueAt !== before.execution.dueAt) return "due_at moved without a commit";
+  if (after.attempts.length !== before.attempts.length) return "an attempt was recorded without a commit";
+  const gone = before.signals.find((signal) => !after.signals.some((kept) => kept.id === signal.id));
+  return gone === undefined ? null : `the signal ${gone.name} was consumed without a commit`;
+}
+
+function byOneCommit(before: ExecutionRecord, after: ExecutionRecord): string | null {
+  if (after.execution.epoch > before.execution.epoch + 1) return "one commit raised the epoch twice";
+  const rows = after.attempts.slice(before.attempts.length);
+  for (const signal of before.signals) {
+    if (after.signals.some((kept) => kept.id === signal.id)) continue;
+    const taken = rows.some((row) => row.stepName === signal.name && row.kind === "wait" && row.status === "succeeded");
+    if (!taken) return `the signal ${signal.name} was consumed by no wait`;
+  }
+  const slotTaken = before.execution.activeSlot === null && after.execution.activeSlot !== null;
+  if (slotTaken && after.execution.epoch === before.execution.epoch) return "it took its active slot without a retry";
+  const parked = after.execution.status === "blocked" && isParked(after.execution);
+  return parked && isActive(before.execution.status) ? inParking(before.execution, after.execution) : null;
+}
+
+function inParking(before: Execution, after: Execution): string | null {
+  // A lease that was renewed after the record was read falls back to what was read; it has ended all the same.
+  const sameTime = before.owner === null ? before.dueAt === after.dueAt : after.dueAt !== null;
+  const kept = before.owner === after.owner && sameTime && before.attempt === after.attempt;
+  return kept ? null : `it was blocked as ${after.blockedReason}, and what was open did not stay so`;
+}
+
+/** Whether two JSON values are equal; the order of keys is no matter, since a database may change it. */
+function sameJson(one: unknown, other: unknown): boolean {
+  if (one === other) return true;
+  if (typeof one !== "object" || typeof other !== "object" || one === null || other === null) return false;
+  if (Array.isArray(one) !== Array.isArray(other)) return false;
+  const keys = Object.keys(one);
+  if (keys.length !== Object.keys(other).length) return false;
+  return keys.every((key) =>
+    Object.hasOwn(other, key) &&
+    sameJson((one as Record<string, unknown>)[key], (other as Record<string, unknown>)[key])
+  );
+}
