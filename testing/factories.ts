@@ -100,23 +100,20 @@ export function aRecord(fields: RecordFields = {}): ExecutionRecord {
   const attempts: Attempt[] = [];
   for (const [index, given] of (fields.attempts ?? []).entries()) {
     const startedAt = T0 + index * 1_000;
-    const row = anAttempt({ executionId: execution.id, startedAt, finishedAt: startedAt + 1_000, ...given });
+    const scope = anAttempt(given);
     const before = attempts.filter((other) =>
-      other.stepName === row.stepName && other.direction === row.direction && other.epoch === row.epoch
+      other.stepName === scope.stepName && other.direction === scope.direction && other.epoch === scope.epoch
     );
-    attempts.push(anAttempt({ ...without(row, given), attempt: before.length + 1, ...given }));
+    const attempt = before.length + 1;
+    attempts.push(
+      anAttempt({ executionId: execution.id, attempt, startedAt, finishedAt: startedAt + 1_000, ...given }),
+    );
   }
   const signals = (fields.signals ?? []).map((given, index) => {
     const signal = aSignal({ executionId: execution.id, createdAt: T0 + index * 1_000, ...given });
     return { ...signal, id: `${signal.id}:${index + 1}`, ...given };
   });
   return { execution, attempts, signals };
-}
-
-/** The row as fields for another, but without what follows from its attempt number. */
-function without(row: Attempt, given: Partial<Attempt>): Partial<Attempt> {
-  const { id: _id, key: _key, durationMs: _durationMs, ...rest } = row;
-  return { ...rest, ...given };
 }
 
 const RUNNING: Execution = {
