@@ -85,8 +85,11 @@ export function aWorker(fields: Partial<WorkerRow> = {}): WorkerRow {
 
 /** What {@linkcode aRecord} is told: the fields that matter of each row. */
 export interface RecordFields {
+  /** Fields of the execution's row. */
   readonly execution?: Partial<Execution>;
+  /** Fields of each attempt, in the order in which they ended. */
   readonly attempts?: readonly Partial<Attempt>[];
+  /** Fields of each signal that is not consumed, oldest first. */
   readonly signals?: readonly Partial<Signal>[];
 }
 

@@ -9,6 +9,7 @@ import { aNewSignal, anExecution, T0 } from "../factories.ts";
 
 /** Two connections to the same data, freshly opened, migrated and empty. */
 export interface StorePair {
+  /** The connection that most cases use. */
   readonly first: Store;
   /** A connection of its own; for a store that lives in one process, the same store again. */
   readonly second: Store;
