@@ -7,6 +7,7 @@
 export * from "./drain.ts";
 export * from "./exchange_conformance.ts";
 export * from "./factories.ts";
+export * from "./shop.ts";
 export * from "./fake_exchange.ts";
 export * from "./store_conformance.ts";
 export * from "./virtual_clock.ts";

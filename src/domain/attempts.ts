@@ -52,6 +52,23 @@ export function rowOfOpenAttempt(record: ExecutionRecord, end: AttemptEnd, now: 
   };
 }
 
+/** The open attempt as a row that has not ended yet; null if none is open. */
+export function rowOfRunning(
+  record: ExecutionRecord,
+): (Omit<Attempt, "status" | "finishedAt" | "durationMs"> & RunningPart) | null {
+  const { execution } = record;
+  if (execution.owner === null) return null;
+  const startedAt = execution.attemptStartedAt ?? execution.lastProgressAt;
+  const row = rowOfOpenAttempt(record, { id: execution.owner, status: "succeeded", undo: "none" }, startedAt);
+  return { ...row, status: "running", undo: execution.openUndo ?? "none", finishedAt: null, durationMs: null };
+}
+
+interface RunningPart {
+  readonly status: "running";
+  readonly finishedAt: null;
+  readonly durationMs: null;
+}
+
 /** The row of a sleep, a wait or an operator's skip, which nobody opened. */
 export function rowWithoutAttempt(
   record: ExecutionRecord,

@@ -128,3 +128,14 @@ export function merge(context: JsonObject, patch: JsonObject | null): JsonObject
   if (patch === null || Object.keys(patch).length === 0) return context;
   return Object.freeze({ ...context, ...patch });
 }
+
+/** Whether two JSON values are the same, whatever the order of their keys. */
+export function isEqualJson(a: Json, b: Json): boolean {
+  if (a === b) return true;
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
+  if (Array.isArray(a) !== Array.isArray(b)) return false;
+  const [left, right] = [a as JsonObject, b as JsonObject];
+  const keys = Object.keys(left);
+  return keys.length === Object.keys(right).length &&
+    keys.every((key) => Object.hasOwn(right, key) && isEqualJson(left[key] as Json, right[key] as Json));
+}

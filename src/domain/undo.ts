@@ -11,7 +11,7 @@ export interface Undoable {
   readonly step: string;
   readonly kind: StepKind;
   readonly position: number;
-  /** `result`: it succeeded, and `written` is what it wrote. `unknown`: it may or may not have taken effect. */
+  /** `result`: it succeeded, and `written` is what it wrote, if anything. `unknown`: it may have taken effect, or not. */
   readonly knowledge: "result" | "unknown";
   readonly written: JsonObject | null;
 }
@@ -38,7 +38,7 @@ export function undoables(record: ExecutionRecord): readonly Undoable[] {
       kind: row.kind,
       position: row.position,
       knowledge: row.undo === "result" ? "result" : "unknown",
-      written: row.undo === "result" ? row.result ?? {} : null,
+      written: row.undo === "result" ? row.result : null,
     }));
 }
 

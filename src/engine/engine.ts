@@ -1,0 +1,701 @@
+/** The engine: starts executions, runs workers, and lets people see and act. */
+
+import { type Clock, systemClock } from "../clock.ts";
+import { inside, optionsAt, type Place, refusal, wholeNumberAt } from "../definition/check.ts";
+import type { Definition } from "../definition/definition.ts";
+import { type Duration, durationMs } from "../definition/duration.ts";
+import type { AnyDefinition, InputOf, ResourcesOption } from "../definition/inference.ts";
+import { type Registry, registry } from "../definition/registry.ts";
+import { validate } from "../definition/schema.ts";
+import { storable, storableObject } from "../definition/storable.ts";
+import { checkPartition, checkText } from "../definition/text.ts";
+import { changeOf } from "../domain/change.ts";
+import { rowId } from "../domain/chance.ts";
+import { rowOfRunning } from "../domain/attempts.ts";
+import type { Json, JsonObject } from "../domain/json.ts";
+import {
+  type Attempt,
+  type Execution,
+  type ExecutionRecord,
+  type Instant,
+  isFinished,
+  type Operation,
+  type Signal,
+  type Status,
+} from "../domain/record.ts";
+import { SagaError, show } from "../errors.ts";
+import type { Exchange, Health } from "../exchange.ts";
+import { type Logger, silentLogger } from "../logger.ts";
+import type { Store } from "../store.ts";
+import { localExchange } from "../../exchanges/local.ts";
+import { EngineClock } from "./engine_clock.ts";
+import { base, EventBus, type SagaEvent, type SagaEventName, type SagaListener } from "./events.ts";
+import { explain, type Explanation } from "./explain.ts";
+import { type CompensationPlan, compensationPlan, notFound, operate, type OperationOptions } from "./operations.ts";
+import { DECISIONS, type Decisions, hintOf, Parts } from "./parts.ts";
+import { type Resumed, type ResumeOptions, resumeStuck } from "./resume.ts";
+import { settingsOf, type Tuning, TUNING_KEYS } from "./settings.ts";
+import { Slots } from "./slots.ts";
+import { newExecution, start, START_KEYS, type Started, type StartOptions } from "./start.ts";
+import { Waiting, type WaitOptions } from "./waiting.ts";
+import { type PartitionOptions, WorkerLoop } from "./worker.ts";
+
+/** What an engine is made of. */
+export type EngineOptions<D extends readonly AnyDefinition[]> =
+  & Tuning
+  & {
+    /** Where the truth lives. The engine does not close it. */
+    readonly store: Store;
+    /** What carries hints; in-process if not given, and closed by the engine then. */
+    readonly exchange?: Exchange;
+    /** Sagas that it can start and run; several versions of one name may stand side by side. */
+    readonly definitions: D;
+    readonly logger?: Logger;
+    readonly clock?: Clock;
+    /** Random numbers in [0, 1); cryptographic ones if not given. */
+    readonly random?: () => number;
+  }
+  & ResourcesOption<D[number]>;
+
+/** What a worker consumes. */
+export interface WorkOptions {
+  /** By name; `{ default: { concurrency: 10 } }` if not given. */
+  readonly partitions?: Readonly<Record<string, PartitionOptions>>;
+  /** Name in leases and logs, unique among workers; made up if not given. */
+  readonly name?: string;
+}
+
+/** How to stop a worker. */
+export interface StopOptions {
+  /** How long steps may go on before their signals abort: 30 s. */
+  readonly deadline?: Duration;
+}
+
+/** A running worker. `await using` stops it at the end of the block. */
+export interface Worker extends AsyncDisposable {
+  readonly name: string;
+  /** Executions that it is working on. */
+  readonly busy: number;
+  /**
+   * Takes nothing new, lets steps end until the deadline, then aborts their signals. What does not settle within the
+   * grace keeps its lease, and another worker takes it over at its end. May be called twice.
+   */
+  stop(options?: StopOptions): Promise<void>;
+}
+
+/** How to send a signal. */
+export interface SignalOptions extends Omit<OperationOptions, "epoch"> {
+  /** The sender's own id: a second signal with it, to the same execution, is not stored. */
+  readonly signalId?: string;
+}
+
+/** How to prune. */
+export interface PruneOptions {
+  /** Executions that finished before. */
+  readonly finishedBefore: Date | number;
+  /** Which finished ones: `["completed"]` if not given. */
+  readonly statuses?: readonly Status[];
+  /** At most this many in one go: 1,000 if not given. */
+  readonly limit?: number;
+}
+
+/** An attempt that has ended, or the one that is open: `running`, without an end. */
+export type AttemptView = Attempt | RunningAttempt;
+
+/** The open attempt. */
+export interface RunningAttempt extends Omit<Attempt, "status" | "finishedAt" | "durationMs"> {
+  readonly status: "running";
+  readonly finishedAt: null;
+  readonly durationMs: null;
+}
+
+/** Whether the parts work. */
+export interface EngineHealth {
+  readonly ok: boolean;
+  readonly store: Health;
+  readonly exchange: Health;
+  /** Partitions that this engine's workers consume. */
+  readonly partitions: readonly string[];
+  /** When one of its workers last looked for what is due; null if none has. */
+  readonly lastSweepAt: Instant | null;
+}
+
+const ENGINE_KEYS = [
+  "store",
+  "exchange",
+  "definitions",
+  "resources",
+  "logger",
+  "clock",
+  "random",
+  ...TUNING_KEYS,
+] as const;
+
+const MAKE: Place = { code: "invalid_options", action: "make an engine", path: "options" };
+const DEFAULT_CONCURRENCY = 10;
+const DEFAULT_STOP_MS = 30_000;
+const DEFAULT_PRUNE_LIMIT = 1_000;
+
+/**
+ * Starts and runs executions of sagas on a store.
+ *
+ * An engine without workers only starts and operates, as a web process does; `work()` makes it run executions, too. Any
+ * number of engines, in any number of processes, may share a store.
+ *
+ * @example
+ * ```ts
+ * import { Engine, saga } from "@leveret/saga";
+ * import { memoryStore } from "@leveret/saga/memory";
+ * import assert from "node:assert/strict";
+ *
+ * const greet = saga<{ name: string }>("greet").step("say", ({ context }) => ({ text: `Hello, ${context.name}` }));
+ * const engine = new Engine({ store: memoryStore(), definitions: [greet] });
+ * engine.work();
+ * const { execution } = await engine.start(greet, { input: { name: "Ada" } });
+ * const done = await engine.wait(execution.id);
+ * assert.equal(done.context.text, "Hello, Ada");
+ * await engine.close();
+ * ```
+ */
+export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefinition[]> {
+  readonly #parts: Parts;
+  readonly #ownExchange: Exchange | null;
+  readonly #workers = new Set<WorkerLoop>();
+  readonly #waiting: Waiting;
+  #ready: Promise<void> | null = null;
+  #closing: Promise<void> | null = null;
+
+  /**
+   * @throws {SagaError} `invalid_options` for unknown or bad options, `invalid_definition` and `duplicate_definition`
+   * for the definitions.
+   */
+  constructor(options: EngineOptions<D>) {
+    const checked = optionsAt(MAKE, options, ENGINE_KEYS);
+    const store = storeOf(checked.store);
+    const clock = new EngineClock((checked.clock as Clock | undefined) ?? systemClock);
+    const logger = (checked.logger as Logger | undefined) ?? silentLogger;
+    const settings = settingsOf(options, MAKE);
+    const known: Registry = registry(options.definitions);
+    if (!store.transactional) refuseTransactions(store, known);
+    this.#ownExchange = checked.exchange === undefined ? localExchange() : null;
+    const load = (id: string) => this.#parts.load(id);
+    this.#waiting = new Waiting({ clock, pollMs: settings.waitIntervalMs, status: (ids) => store.status(ids), load });
+    this.#parts = new Parts({
+      store,
+      exchange: this.#ownExchange ?? checked.exchange as Exchange,
+      registry: known,
+      resources: checked.resources ?? {},
+      clock,
+      logger,
+      random: (checked.random as (() => number) | undefined) ?? secureRandom,
+      settings,
+      events: new EventBus(logger),
+      waiting: this.#waiting,
+      decisions: (options as { readonly [DECISIONS_OPTION]?: Decisions })[DECISIONS_OPTION] ?? DECISIONS,
+    });
+    this.#parts.onWake = (at, partition) => this.#onWake(at, partition);
+  }
+
+  /** The store that it was given. */
+  get store(): Store {
+    return this.#parts.store;
+  }
+
+  /** The exchange that carries its hints. */
+  get exchange(): Exchange {
+    return this.#parts.exchange;
+  }
+
+  /** The definitions that it knows. */
+  get definitions(): Registry {
+    return this.#parts.registry;
+  }
+
+  /**
+   * Starts an execution. When it resolves, the execution is stored and will be run by some worker, whatever becomes of
+   * this process. With an `id` it can be repeated safely: it starts once. If the answer of the store is lost, it repeats
+   * the insert once and knows its own row.
+   *
+   * @throws {SagaError} `unknown_definition`, `invalid_input`, `invalid_options`, `not_storable`; `id_conflict` if the
+   * id belongs to an execution with other input; `store_unavailable` if the store cannot be reached (with the same id
+   * it is safe to try again).
+   */
+  async start<S extends D[number]>(definition: S, options: StartOptions<InputOf<S>>): Promise<Started> {
+    const known = this.#known(definition);
+    const place: Place = { code: "invalid_options", action: `start saga "${known.name}"`, path: "options" };
+    const checked = optionsAt(place, options, START_KEYS);
+    await this.#begin();
+    const execution = await newExecution(this.#parts, known, checked, place);
+    return await start(this.#parts, execution, { tx: checked.tx, worker: this.#workerFor(execution.partition) });
+  }
+
+  /**
+   * Runs executions in this process until it is stopped: those that it starts itself, those that hints bring, and those
+   * that a sweep finds due or lost.
+   *
+   * @throws {SagaError} `invalid_options`; `closed`
+   */
+  work(options: WorkOptions = {}): Worker {
+    if (this.#closing !== null) throw closed("work");
+    const place: Place = { code: "invalid_options", action: "work", path: "options" };
+    const checked = optionsAt(place, options, ["partitions", "name"]);
+    const name = checked.name === undefined ? this.#workerName() : checkText(checked.name, "the name of a worker");
+    const loop = new WorkerLoop(name, this.#parts, slotsOf(checked.partitions, place));
+    this.#workers.add(loop);
+    loop.start();
+    const stop = async (stopOptions: StopOptions = {}) => {
+      await loop.stop({ deadlineMs: stopMs(stopOptions) });
+      this.#workers.delete(loop);
+    };
+    return {
+      name,
+      get busy(): number {
+        return loop.busy;
+      },
+      stop,
+      [Symbol.asyncDispose]: () => stop(),
+    };
+  }
+
+  /**
+   * Resolves with the execution once it is finished, however it ended: look at its `status`.
+   *
+   * @throws {SagaError} `blocked` if it needs a person (not with `throughBlocked`); `not_found`; `closed`. With a signal,
+   * the signal's reason.
+   */
+  async wait(id: string, options: WaitOptions = {}): Promise<Execution> {
+    return await this.#waiting.wait(checkText(id, "the id of an execution"), options);
+  }
+
+  /** The execution as it is stored, or null. */
+  async get(id: string): Promise<Execution | null> {
+    return (await this.#parts.load(checkText(id, "the id of an execution")))?.execution ?? null;
+  }
+
+  /**
+   * Its attempts, in the order in which they ended, and last the open one as `running`.
+   *
+   * @throws {SagaError} `not_found`
+   */
+  async attempts(id: string): Promise<readonly AttemptView[]> {
+    const record = await this.#record(id, "list the attempts of");
+    const running = rowOfRunning(record);
+    return running === null ? record.attempts : [...record.attempts, running];
+  }
+
+  /**
+   * Its signals that no step has consumed yet, oldest first.
+   *
+   * @throws {SagaError} `not_found`
+   */
+  async signals(id: string): Promise<readonly Signal[]> {
+    return (await this.#record(id, "list the signals of")).signals;
+  }
+
+  /** What people did to it and why, oldest first. */
+  async operations(id: string): Promise<readonly Operation[]> {
+    return await this.#parts.store.operations(checkText(id, "the id of an execution"));
+  }
+
+  /**
+   * Sends a signal. It is kept until a step waits for it, first come, first served; also while the execution is blocked.
+   * A payload that the waiting step's schema refuses is refused here, if this engine knows the definition.
+   *
+   * @returns False if a signal with the same `signalId` was sent before.
+   * @throws {SagaError} `not_found`; `wrong_state` if the execution is finished; `invalid_input`; `not_storable`
+   */
+  async signal(id: string, name: string, payload: Json = null, options: SignalOptions = {}): Promise<boolean> {
+    const place: Place = { code: "invalid_options", action: "send a signal", path: "options" };
+    const checked = optionsAt(place, options, ["signalId", "actor", "reason"]);
+    const record = await this.#record(id, "signal");
+    const signalName = checkText(name, "the name of a signal");
+    const accepted = await this.#accepted(record, signalName, payload);
+    const { clock, store } = this.#parts;
+    const now = clock.now();
+    const chance = this.#parts.draw("signal");
+    const hasActor = checked.actor !== undefined || checked.reason !== undefined;
+    const answer = await store.signal({
+      id: rowId(now, chance, 0),
+      executionId: id,
+      name: signalName,
+      payload: accepted,
+      signalId: checked.signalId === undefined ? null : checkText(checked.signalId, "the id of a signal"),
+      operation: hasActor
+        ? {
+          id: rowId(now, chance, 1),
+          executionId: id,
+          action: "signal",
+          actor: options.actor ?? null,
+          reason: options.reason ?? null,
+          detail: { signal: signalName },
+          at: now,
+        }
+        : null,
+    });
+    switch (answer.kind) {
+      case "not_found":
+        throw notFound(id, "signal");
+      case "finished":
+        throw new SagaError("wrong_state", `Cannot signal execution "${id}": it is ${answer.status}`, {
+          details: { executionId: id, status: answer.status },
+        });
+      case "duplicate":
+        return false;
+      case "stored": {
+        const { execution } = record;
+        this.#parts.events.emit({ name: "saga.signalled", ...base(execution), signal: signalName });
+        this.#nudge(execution);
+        return true;
+      }
+      default:
+        return answer satisfies never;
+    }
+  }
+
+  /**
+   * Another go from the step where it stands, with a full budget and a new deadline: for what failed, for what is
+   * blocked, and for an undo that gave up.
+   *
+   * @throws {SagaError} `not_found`; `wrong_state`, also if somebody else was faster; `attempt_open`; `request_pending`;
+   * `active_key_taken`, with the holder
+   */
+  async retry(id: string, options: OperationOptions = {}): Promise<Execution> {
+    return await this.#operate(id, "retry", options);
+  }
+
+  /**
+   * Undoes what was done. A running step ends first, and is undone as well if it took effect. Nothing happens if it is
+   * being compensated already; where compensation gave up or is blocked, it is the same as `retry`.
+   *
+   * @throws {SagaError} `not_found`; `wrong_state`; `past_pivot`; `request_pending`
+   */
+  async compensate(id: string, options: OperationOptions = {}): Promise<Execution> {
+    return await this.#operate(id, "compensate", options);
+  }
+
+  /**
+   * Moves on as if the step, or the undo, where it stands had ended `skipped`: for what a person has settled by hand.
+   * `result` is what the step was to add to the context.
+   *
+   * @throws {SagaError} `not_found`; `wrong_state` unless it is blocked, being compensated or compensation_failed;
+   * `attempt_open`; `request_pending`; `not_storable`
+   */
+  async skipStep(
+    id: string,
+    options: OperationOptions & { readonly result?: JsonObject } = {},
+  ): Promise<Execution> {
+    const maxBytes = this.#parts.settings.maxJsonBytes;
+    const result = storableObject(options.result, { what: "the result of a skipped step", maxBytes });
+    return await this.#operate(id, "skip_step", options, result);
+  }
+
+  /**
+   * Ends it at once, as failed. Nothing is undone; what a running step comes to has no effect on the record.
+   *
+   * @throws {SagaError} `not_found`; `wrong_state` if it is finished
+   */
+  async terminate(id: string, options: OperationOptions = {}): Promise<Execution> {
+    return await this.#operate(id, "terminate", options);
+  }
+
+  /**
+   * Starts a finished execution's definition, version, input and resource once more, as a new execution.
+   *
+   * @throws {SagaError} `not_found`; `wrong_state` if it is not finished; `unknown_definition`
+   */
+  async rerun(id: string, options: Omit<OperationOptions, "epoch"> = {}): Promise<Started> {
+    const record = await this.#record(id, "run again");
+    const { execution } = record;
+    if (!isFinished(execution.status)) {
+      throw new SagaError(
+        "wrong_state",
+        `Cannot run execution "${id}" again: it is ${execution.status}, not finished`,
+        {
+          details: { executionId: id, status: execution.status },
+        },
+      );
+    }
+    const definition = this.#parts.registry.get(execution.sagaName, execution.sagaVersion);
+    if (definition === null) throw unknownDefinition(execution.sagaName, execution.sagaVersion);
+    const place: Place = { code: "invalid_options", action: `run execution "${id}" again`, path: "options" };
+    const { input, partition, resourceId, resourceType } = execution;
+    const resource = resourceType === null || resourceId === null
+      ? {}
+      : { resource: { type: resourceType, id: resourceId } };
+    const again = await newExecution(this.#parts, definition, { input, partition, ...resource }, place);
+    const started = await start(this.#parts, again, { worker: this.#workerFor(partition) });
+    await this.#note(record, options, { executionId: started.execution.id });
+    return started;
+  }
+
+  /**
+   * What compensate() would undo, in order, without doing it.
+   *
+   * @throws {SagaError} `not_found`
+   */
+  async compensationPlan(id: string): Promise<CompensationPlan> {
+    return await compensationPlan(this.#parts, checkText(id, "the id of an execution"));
+  }
+
+  /**
+   * Sends a hint for an execution: after the commit of the transaction in which it was started, so that it need not wait
+   * for a sweep. Harmless at any other time.
+   */
+  async dispatch(id: string): Promise<void> {
+    const record = await this.#record(id, "dispatch");
+    this.#nudge(record.execution);
+  }
+
+  /**
+   * Looks after executions that are overdue: sends each another hint; gives up those on which hints have had no effect.
+   * Workers do this by themselves; this is for a cron job, or a person.
+   *
+   * @throws {SagaError} `invalid_options`
+   */
+  async resumeStuck(options: ResumeOptions = {}): Promise<Resumed> {
+    await this.#begin();
+    const consumed = [...this.#workers].flatMap((worker) => [...worker.slots.keys()]);
+    return await resumeStuck(this.#parts, options, consumed);
+  }
+
+  /**
+   * One sentence, and the data behind it, on why an execution is not moving.
+   *
+   * @throws {SagaError} `not_found`
+   */
+  async explain(id: string): Promise<Explanation> {
+    const record = await this.#record(id, "explain");
+    const { clock, registry, settings, store } = this.#parts;
+    const { sagaName, sagaVersion } = record.execution;
+    return explain(record, {
+      now: clock.now(),
+      definition: registry.get(sagaName, sagaVersion),
+      workers: await store.workers.list(clock.now()),
+      stalledAfterMs: settings.stalledAfterMs,
+    });
+  }
+
+  /** Whether store and exchange work, and what this engine's workers do. Never rejects. */
+  async health(): Promise<EngineHealth> {
+    const { exchange, store } = this.#parts;
+    const storeHealth = await store.now().then(
+      () => ({ ok: true, detail: store.kind }),
+      (error: unknown) => ({ ok: false, detail: error instanceof Error ? error.message : String(error) }),
+    );
+    const exchangeHealth = await exchange.health();
+    const sweeps = [...this.#workers].map((worker) => worker.lastSweepAt).filter((at) => at !== null);
+    return {
+      ok: storeHealth.ok && exchangeHealth.ok,
+      store: storeHealth,
+      exchange: exchangeHealth,
+      partitions: [...new Set([...this.#workers].flatMap((worker) => [...worker.slots.keys()]))],
+      lastSweepAt: sweeps.length === 0 ? null : Math.max(...sweeps),
+    };
+  }
+
+  /**
+   * Deletes finished executions, the oldest first, with everything that belongs to them. Their ids are free again.
+   * Returns how many; call it until it returns less than the limit.
+   *
+   * @throws {SagaError} `invalid_options`
+   */
+  async prune(options: PruneOptions): Promise<number> {
+    const place: Place = { code: "invalid_options", action: "prune", path: "options" };
+    const checked = optionsAt(place, options, ["finishedBefore", "statuses", "limit"]);
+    const { finishedBefore } = checked;
+    const before = finishedBefore instanceof Date ? finishedBefore.getTime() : finishedBefore;
+    if (typeof before !== "number" || !(Math.abs(before) < 8.64e15)) {
+      throw refusal(inside(place, "finishedBefore"), finishedBefore, "use a Date, or milliseconds since 1970");
+    }
+    const limit = checked.limit === undefined
+      ? DEFAULT_PRUNE_LIMIT
+      : wholeNumberAt(inside(place, "limit"), checked.limit, { min: 1, max: 100_000 });
+    return await this.#parts.store.prune({
+      finishedBefore: before,
+      statuses: statusesOf(checked.statuses, place),
+      limit,
+    });
+  }
+
+  /**
+   * Listens to events of one name, or to all (`"*"`). They come after their commit, at most once, in the order of the
+   * commits of this process. A listener that throws is logged and harms nothing. Returns what stops listening.
+   */
+  on<Name extends SagaEventName>(name: Name, listener: SagaListener<Name>): () => void;
+  on(name: "*", listener: (event: SagaEvent) => void): () => void;
+  on(name: SagaEventName | "*", listener: (event: never) => void): () => void {
+    return this.#parts.events.on(name, listener as (event: SagaEvent) => unknown);
+  }
+
+  /** Stops its workers, sends what hints are left, and closes what it opened itself. May be called twice. */
+  close(options: StopOptions = {}): Promise<void> {
+    this.#closing ??= this.#close(stopMs(options));
+    return this.#closing;
+  }
+
+  /** As {@linkcode Engine.close}. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #close(deadlineMs: number): Promise<void> {
+    await Promise.all([...this.#workers].map((worker) => worker.stop({ deadlineMs })));
+    this.#workers.clear();
+    await this.#parts.flushHints();
+    this.#waiting.close();
+    await this.#ownExchange?.close();
+  }
+
+  /** Before the first write: the offset to the database's clock. */
+  #begin(): Promise<void> {
+    if (this.#closing !== null) return Promise.reject(closed("start an execution"));
+    this.#ready ??= this.#parts.clock.follow(() => this.#parts.store.now()).then(() => {}, (error: unknown) => {
+      this.#ready = null;
+      throw error;
+    });
+    return this.#ready;
+  }
+
+  #known(definition: unknown): Definition {
+    const { name, version } = (definition ?? {}) as Partial<Definition>;
+    const known = typeof name === "string" && typeof version === "number"
+      ? this.#parts.registry.get(name, version)
+      : null;
+    if (known === null) throw unknownDefinition(name, version);
+    return known;
+  }
+
+  #workerFor(partition: string): WorkerLoop | null {
+    for (const worker of this.#workers) if (!worker.isStopping && worker.slots.has(partition)) return worker;
+    return null;
+  }
+
+  #workerName(): string {
+    return `worker-${this.#parts.draw("").bits.slice(0, 8)}`;
+  }
+
+  #onWake(at: Instant, partition: string): void {
+    for (const worker of this.#workers) if (worker.slots.has(partition)) worker.onWake(at);
+  }
+
+  /** Somebody should look now: by a hint if one reaches anybody, or by our own sweep. */
+  #nudge(execution: Execution): void {
+    if (this.#parts.exchange.reaches(execution.partition)) this.#parts.publish([hintOf(execution)]);
+    else this.#onWake(this.#parts.clock.now(), execution.partition);
+  }
+
+  async #record(id: unknown, what: string): Promise<ExecutionRecord> {
+    await this.#begin();
+    const record = await this.#parts.load(checkText(id, "the id of an execution"));
+    if (record === null) throw notFound(String(id), what);
+    return record;
+  }
+
+  async #operate(
+    id: string,
+    action: Parameters<typeof operate>[2],
+    options: OperationOptions & { readonly result?: JsonObject },
+    result: JsonObject | null = null,
+  ): Promise<Execution> {
+    const place: Place = { code: "invalid_options", action: `${action} execution ${show(id)}`, path: "options" };
+    optionsAt(place, options, action === "skip_step" ? [...BY_KEYS, "result"] : BY_KEYS);
+    await this.#begin();
+    return await operate(this.#parts, checkText(id, "the id of an execution"), action, { ...options, result });
+  }
+
+  async #accepted(record: ExecutionRecord, name: string, payload: unknown): Promise<Json> {
+    const { sagaName, sagaVersion } = record.execution;
+    const schema = this.#parts.registry.get(sagaName, sagaVersion)?.code.get(name)?.schema ?? null;
+    const what = `the payload of signal "${name}"`;
+    const accepted = schema === null ? payload : await validate(schema, payload, what);
+    return storable(accepted, { what, maxBytes: this.#parts.settings.maxJsonBytes });
+  }
+
+  /** An audit row beside the execution that it is about. */
+  async #note(record: ExecutionRecord, options: OperationOptions, detail: JsonObject): Promise<void> {
+    const { chance, now } = this.#parts.making("operator");
+    const { execution } = record;
+    const operation: Operation = {
+      id: rowId(now, chance, 0),
+      executionId: execution.id,
+      action: "rerun",
+      actor: options.actor ?? null,
+      reason: options.reason ?? null,
+      detail,
+      at: now,
+    };
+    await this.#parts.commit(changeOf(execution, {}, { operations: [operation] }));
+  }
+}
+
+const BY_KEYS = ["actor", "reason", "epoch"] as const;
+
+/** For the tests of the simulator, which put wrong decisions in the place of the right ones. */
+export const DECISIONS_OPTION: unique symbol = Symbol("decisions");
+
+function storeOf(value: unknown): Store {
+  if (typeof value === "object" && value !== null && typeof (value as Partial<Store>).commit === "function") {
+    return value as Store;
+  }
+  throw refusal(inside(MAKE, "store"), value, 'use a store, such as sqliteStore({ path: "app.sqlite" })');
+}
+
+function refuseTransactions(store: Store, known: Registry): void {
+  for (const { name, version } of known.keys) {
+    const step = known.get(name, version)?.plan.steps.find((one) => one.kind === "transaction");
+    if (step === undefined) continue;
+    throw new SagaError(
+      "transactions_unsupported",
+      `Cannot register saga "${name}": its step "${step.name}" needs a transaction, which the ${store.kind} store ` +
+        `does not have; use a SQL store`,
+      { details: { path: `steps.${step.name}` } },
+    );
+  }
+}
+
+function slotsOf(value: unknown, place: Place): ReadonlyMap<string, Slots> {
+  const partitions = value === undefined ? { default: {} } : value;
+  if (typeof partitions !== "object" || partitions === null || Object.keys(partitions).length === 0) {
+    throw refusal(inside(place, "partitions"), value, "use an object such as { default: { concurrency: 10 } }");
+  }
+  return new Map(
+    Object.entries(partitions).map(([name, options]) => {
+      const at = inside(inside(place, "partitions"), name);
+      checkPartition(name, at);
+      const { concurrency } = optionsAt(at, options, ["concurrency"]);
+      const size = concurrency === undefined
+        ? DEFAULT_CONCURRENCY
+        : wholeNumberAt(inside(at, "concurrency"), concurrency, { min: 1, max: 10_000 });
+      return [name, new Slots(size)];
+    }),
+  );
+}
+
+function statusesOf(value: unknown, place: Place): readonly Status[] {
+  if (value === undefined) return ["completed"];
+  const isGood = Array.isArray(value) && value.length > 0 && value.every((one) => isFinished(one));
+  if (isGood) return value as readonly Status[];
+  throw refusal(inside(place, "statuses"), value, "use completed, compensated, failed or compensation_failed");
+}
+
+function stopMs(options: StopOptions): number {
+  const place: Place = { code: "invalid_options", action: "stop", path: "options" };
+  const { deadline } = optionsAt(place, options, ["deadline"]);
+  return deadline === undefined ? DEFAULT_STOP_MS : durationMs(deadline, inside(place, "deadline"));
+}
+
+function unknownDefinition(name: unknown, version: unknown): SagaError {
+  return new SagaError(
+    "unknown_definition",
+    `Cannot find the definition ${show(name)} version ${show(version)}: register it with the engine's definitions`,
+  );
+}
+
+function closed(what: string): SagaError {
+  return new SagaError("closed", `Cannot ${what}: the engine was closed`);
+}
+
+/** 32 random bits of the platform's cryptographic generator, as a number in [0, 1). */
+function secureRandom(): number {
+  return crypto.getRandomValues(new Uint32Array(1))[0]! / 0x1_0000_0000;
+}

@@ -1,0 +1,218 @@
+/** Runs the code of a step or an undo, and tells how it ended. Only the user's code can fail a step. */
+
+import type { Clock } from "../clock.ts";
+import type { Definition } from "../definition/definition.ts";
+import type { Tx } from "../definition/scope.ts";
+import { storableObject } from "../definition/storable.ts";
+import { complete, fail, skip, verdictOf } from "../definition/verdict.ts";
+import { keyOf } from "../domain/attempts.ts";
+import { describeError, type ErrorData } from "../domain/failure.ts";
+import type { ExecutionRecord, Instant } from "../domain/record.ts";
+import type { Outcome } from "../domain/outcome.ts";
+import type { PlanStep } from "../domain/plan.ts";
+import { undoables } from "../domain/undo.ts";
+import { type AbortReason, NonRetryable, RetryAfter, SagaError } from "../errors.ts";
+import type { Logger } from "../logger.ts";
+import type { OpenAttempt } from "./attempt.ts";
+import type { Settings } from "./settings.ts";
+
+/** What is needed to run the code of an attempt. */
+export interface Performance {
+  readonly record: ExecutionRecord;
+  readonly definition: Definition;
+  readonly step: PlanStep;
+  readonly attempt: OpenAttempt;
+  readonly resources: unknown;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly settings: Settings;
+  /** For a transactional step. */
+  readonly tx?: Tx;
+}
+
+/**
+ * How it ended; or `unsettled`: it was told to stop and has not. What has not settled keeps its lease, and is recorded
+ * by whoever takes over at its end.
+ */
+export type Performed = Outcome | { readonly kind: "unsettled" };
+
+/** Runs the code under its timeout and deadline. Never rejects. */
+export async function perform(performance: Performance): Promise<Performed> {
+  const timers = watch(performance);
+  try {
+    return await settled(performance, run(performance));
+  } finally {
+    for (const cancel of timers) cancel();
+  }
+}
+
+/** What the code came to, or that it did not stop though it was told to. */
+function settled(performance: Performance, running: Promise<Outcome>): Promise<Performed> {
+  const { attempt, clock, settings } = performance;
+  const { promise, resolve } = Promise.withResolvers<Performed>();
+  let cancelGrace: (() => void) | null = null;
+  const stop = attempt.onAbort((why) => {
+    // Who was only asked to stop goes on under its lease; who ran out of time, or has lost it, is not waited for long.
+    if (why === "request" || why === "deadline") return;
+    cancelGrace?.();
+    cancelGrace = clock.setTimer(settings.abortGraceMs, () => resolve(notSettled(performance, why)));
+  });
+  void running.then((outcome) => {
+    cancelGrace?.();
+    stop();
+    resolve(outcome);
+  });
+  return promise;
+}
+
+function notSettled(performance: Performance, why: AbortReason): Performed {
+  if (why !== "timeout") return { kind: "unsettled" };
+  return failed(timeoutError(performance.step), "error", true);
+}
+
+function timeoutError(step: PlanStep): ErrorData {
+  const message = `"${step.name}" took longer than its timeout of ${step.timeoutMs} ms`;
+  return { class: "StepTimeout", message, backtrace: null, cause: null };
+}
+
+async function run(performance: Performance): Promise<Outcome> {
+  try {
+    return outcomeOf(performance, await call(performance));
+  } catch (error) {
+    return outcomeOfError(performance, error);
+  }
+}
+
+async function call(performance: Performance): Promise<unknown> {
+  const { definition, record, resources, step } = performance;
+  const { execution } = record;
+  const code = definition.code.get(step.name);
+  const body = execution.direction === "execute" ? code?.run : code?.undo;
+  if (typeof body !== "function") {
+    throw new SagaError("internal", `Cannot run "${step.name}" of "${definition.name}": it has no code`);
+  }
+  const load = definition.loadResource;
+  const resource = load === null || execution.resourceType === null || execution.resourceId === null
+    ? null
+    : await load({ type: execution.resourceType, id: execution.resourceId }, resources as never);
+  return await (body as (scope: unknown) => unknown)(scopeOf(performance, resource));
+}
+
+function scopeOf(performance: Performance, resource: unknown): unknown {
+  const { attempt, logger, record, resources, step, tx } = performance;
+  const { execution } = record;
+  const scope = {
+    context: execution.context,
+    input: execution.input,
+    resource,
+    resources,
+    execution: {
+      id: execution.id,
+      sagaName: execution.sagaName,
+      sagaVersion: execution.sagaVersion,
+      partition: execution.partition,
+      resource: execution.resourceType === null || execution.resourceId === null
+        ? null
+        : { type: execution.resourceType, id: execution.resourceId },
+      epoch: execution.epoch,
+      activeKey: execution.activeKey,
+      startedAt: execution.startedAt,
+      deadlineAt: execution.deadlineAt,
+      trace: execution.trace,
+    },
+    attempt: execution.attempt,
+    key: keyOf(execution.id, step.name, execution.direction),
+    signal: attempt.signal,
+    log: prefixed(logger, `${execution.sagaName} ${execution.id} ${step.name}: `),
+    skip,
+    complete,
+    fail,
+    ...(tx === undefined ? {} : { tx }),
+  };
+  if (execution.direction === "execute") return scope;
+  const written = undoables(record).find((undoable) => undoable.step === step.name)?.written ?? undefined;
+  return { ...scope, written, stepKey: keyOf(execution.id, step.name, "execute") };
+}
+
+function prefixed(logger: Logger, prefix: string): Logger {
+  return {
+    debug: (message) => logger.debug(prefix + message),
+    info: (message) => logger.info(prefix + message),
+    warn: (message) => logger.warn(prefix + message),
+    error: (message) => logger.error(prefix + message),
+  };
+}
+
+function outcomeOf(performance: Performance, value: unknown): Outcome {
+  const { record, settings, step } = performance;
+  const verdict = verdictOf(value);
+  switch (verdict?.kind) {
+    case "skip":
+      return { kind: "skipped", reason: verdict.reason };
+    case "complete":
+      return { kind: "completed", reason: verdict.reason };
+    case "fail": {
+      const error = { class: "Failed", message: verdict.reason, backtrace: null, cause: null };
+      return failed(error, "final", performance.attempt.aborted !== null);
+    }
+  }
+  // What an undo returns is of no use to anybody.
+  if (record.execution.direction === "compensate") return { kind: "succeeded", patch: null };
+  try {
+    const what = `the result of step "${step.name}"`;
+    return { kind: "succeeded", patch: storableObject(value, { what, maxBytes: settings.maxJsonBytes }) };
+  } catch (error) {
+    return failed(describeError(error), "not_storable", performance.attempt.aborted !== null);
+  }
+}
+
+function outcomeOfError(performance: Performance, error: unknown): Outcome {
+  const { attempt, clock, settings, step } = performance;
+  const data = describeError(error);
+  const why = attempt.aborted;
+  if (why === "shutdown" || why === "request" || why === "deadline") return { kind: "interrupted", error: data };
+  if (why === "timeout") return failed({ ...timeoutError(step), cause: data }, "error", true);
+  if (error instanceof NonRetryable) return failed(data, "final", why !== null);
+  if (error instanceof RetryAfter) return failed(data, "error", why !== null, retryTime(error, clock.now()));
+  return failed(data, isBugSafely(settings, error) ? "bug" : "error", why !== null);
+}
+
+function failed(
+  error: ErrorData,
+  cause: Extract<Outcome, { kind: "failed" }>["cause"],
+  aborted: boolean,
+  retryAt: Instant | null = null,
+): Outcome {
+  return { kind: "failed", error, cause, aborted, retryAt };
+}
+
+/** Null where the time that was asked for makes no sense: then the step's own retry policy counts. */
+function retryTime(error: RetryAfter, now: Instant): Instant | null {
+  const at = error.when instanceof Date ? error.when.getTime() : now + Number(error.when);
+  return Number.isFinite(at) ? Math.max(now, Math.ceil(at)) : null;
+}
+
+function isBugSafely(settings: Settings, error: unknown): boolean {
+  try {
+    return settings.isBug(error) === true;
+  } catch {
+    return false; // an error that throws when it is looked at is hardly the runtime's own
+  }
+}
+
+/** Sets the timers that ask the code to stop; returns what cancels them. */
+function watch(performance: Performance): readonly (() => void)[] {
+  const { attempt, clock, record, step } = performance;
+  const { deadlineAt, direction } = record.execution;
+  const cancels: (() => void)[] = [];
+  if (step.timeoutMs !== null) {
+    const message = `"${step.name}" has reached its timeout of ${step.timeoutMs} ms`;
+    cancels.push(clock.setTimer(step.timeoutMs, () => attempt.abort("timeout", message)));
+  }
+  // After a deadline nothing is opened any more; a running pivot may still decide the matter.
+  if (deadlineAt !== null && direction === "execute" && step.kind !== "pivot") {
+    const message = `The time of execution "${record.execution.id}" for going forward is over`;
+    cancels.push(clock.setTimer(deadlineAt - clock.now(), () => attempt.abort("deadline", message)));
+  }
+  return cancels;
+}

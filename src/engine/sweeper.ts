@@ -1,0 +1,246 @@
+/**
+ * The sweeper: finds what is due or was lost. It sleeps until the next wake time, a few seconds at most, and asks one
+ * question when there is nothing to do.
+ */
+
+import type { Instant } from "../domain/record.ts";
+import { park, unpark } from "../domain/operate.ts";
+import { describeError } from "../domain/failure.ts";
+import type { Claimed, WakeFilter } from "../store.ts";
+import { isOutage } from "./outage.ts";
+import type { Slots } from "./slots.ts";
+import type { WorkerLoop } from "./worker.ts";
+
+/** How often the offset to the database's clock is measured, and this worker announced. */
+const ANNOUNCE_EVERY_MS = 60_000;
+/** A worker that has not announced itself for so long counts as gone. */
+const ALIVE_FOR_MS = 3 * ANNOUNCE_EVERY_MS;
+/** Between two claims that yield nothing. */
+const CLAIM_PAUSE_MS = 50;
+/** Executions without a worker that are looked at in one go. */
+const MAX_UNSERVED = 100;
+
+/** One worker's sweeper. */
+export class Sweeper {
+  readonly #worker: WorkerLoop;
+  #lastSweepAt: Instant | null = null;
+  #announcedAt: Instant | null = null;
+  /** The earliest wake time that this process knows of. */
+  #expected: Instant = Infinity;
+  #wakeUp: (() => void) | null = null;
+  /** The last claim was cut short because the slots were full. */
+  #isHungry = false;
+
+  constructor(worker: WorkerLoop) {
+    this.#worker = worker;
+  }
+
+  get lastSweepAt(): Instant | null {
+    return this.#lastSweepAt;
+  }
+
+  /** Something becomes due then. */
+  expect(at: Instant): void {
+    if (at >= this.#expected) return;
+    this.#expected = at;
+    this.#wakeUp?.();
+  }
+
+  /** A slot is free again: there may be more to claim. */
+  slotFreed(): void {
+    if (this.#isHungry) this.#wakeUp?.();
+  }
+
+  /** Sweeps until the worker stops. */
+  async run(): Promise<void> {
+    const { stopping } = this.#worker;
+    while (!stopping.aborted) {
+      const before = this.#worker.parts.clock.now();
+      try {
+        await this.#beat();
+        await this.#sweep();
+        this.#worker.noteConnection(true);
+      } catch (error) {
+        this.#failed(error);
+      }
+      await this.#sleep(before);
+    }
+  }
+
+  #failed(error: unknown): void {
+    const { outage, parts } = this.#worker;
+    this.#worker.noteConnection(false);
+    this.#expected = Infinity;
+    if (isOutage(error)) return outage.note(error);
+    const { class: name, message } = describeError(error);
+    parts.logger.error(`The sweep failed (${name}: ${message}); it tries again`);
+  }
+
+  async #sweep(): Promise<void> {
+    const { parts } = this.#worker;
+    const { store, clock } = parts;
+    const free = this.#freePartitions();
+    this.#isHungry = free.length < this.#worker.slots.size;
+    if (free.length === 0) return;
+    const known = this.#expected;
+    this.#expected = Infinity;
+    const filter: WakeFilter = {
+      partitions: free,
+      definitions: parts.registry.keys,
+      takeOver: this.#worker.mayTakeOver,
+    };
+    // What this process wrote itself need not be asked for.
+    const wakeAt = known <= clock.now() ? known : await store.nextWake(filter);
+    this.#lastSweepAt = clock.now();
+    if (wakeAt === null) return;
+    if (wakeAt > clock.now()) return this.expect(wakeAt);
+    // There may be more: the next sweep follows at once, or as soon as a slot is free.
+    if (await this.#claim(filter) > 0) return this.expect(clock.now());
+    const next = await store.nextWake(filter);
+    // Due and yet not to be had: another worker is claiming it.
+    if (next !== null) this.expect(Math.max(next, clock.now() + CLAIM_PAUSE_MS));
+  }
+
+  #freePartitions(): readonly string[] {
+    return [...this.#worker.slots].filter(([, slots]) => slots.free > 0).map(([partition]) => partition);
+  }
+
+  async #claim(filter: WakeFilter): Promise<number> {
+    let count = 0;
+    const { parts } = this.#worker;
+    const { settings, clock } = parts;
+    const crowded = await this.#crowded(filter.partitions);
+    const lanes = [
+      { partitions: filter.partitions.filter((one) => !crowded.has(one)), crowded: false },
+      ...[...crowded].map((partition) => ({ partitions: [partition], crowded: true })),
+    ];
+    for (const lane of lanes) {
+      const limit = lane.partitions.reduce((sum, one) => sum + (this.#worker.slots.get(one)?.free ?? 0), 0);
+      if (limit === 0) continue;
+      const claimed = await parts.store.claimDue({
+        ...filter,
+        partitions: lane.partitions,
+        now: clock.now(),
+        limit,
+        patienceMs: lane.crowded ? settings.backlogPatienceMs : settings.redeliverAfterMs,
+        counted: !lane.crowded,
+      });
+      for (const one of claimed) await this.#takeUp(one);
+      count += claimed.length;
+    }
+    return count;
+  }
+
+  async #takeUp(claimed: Claimed): Promise<void> {
+    const { parts, slots } = this.#worker;
+    if (claimed.resumeCount > parts.settings.maxResumes && await this.#givenUp(claimed)) return;
+    const lane: Slots | undefined = slots.get(claimed.partition);
+    // A hint may have taken the slot meanwhile: then the execution is put back for the next sweep.
+    if (lane?.tryTake() === true) this.#worker.look(lane, claimed.executionId);
+    else await parts.store.touch([claimed.executionId], parts.clock.now());
+  }
+
+  /** Parks what nobody takes up though there are consumers and no backlog. */
+  async #givenUp(claimed: Claimed): Promise<boolean> {
+    const { parts } = this.#worker;
+    try {
+      const record = await parts.load(claimed.executionId);
+      if (record === null) return true;
+      const change = park(record, "not_taken_up", parts.making(this.#worker.name));
+      if (change === null) return false;
+      const answer = await parts.commit(change);
+      if (answer.kind === "committed") parts.committed(record, change, null);
+      return true;
+    } catch (error) {
+      if (isOutage(error)) throw error;
+      // One that cannot even be read must not keep the others from being looked at.
+      const { class: name, message } = describeError(error);
+      parts.logger.error(`Execution ${claimed.executionId} cannot be parked (${name}: ${message})`);
+      return true;
+    }
+  }
+
+  async #crowded(partitions: readonly string[]): Promise<ReadonlySet<string>> {
+    const { exchange, settings } = this.#worker.parts;
+    const depths = await Promise.all(partitions.map((partition) => exchange.depth(partition)));
+    return new Set(partitions.filter((_, index) => (depths[index]?.ready ?? 0) > settings.backlogThreshold));
+  }
+
+  /** Once a minute: the database's time, this worker's row, and what no worker can run. */
+  async #beat(): Promise<void> {
+    const { name, parts, slots } = this.#worker;
+    const { clock, registry, settings, store } = parts;
+    const now = clock.now();
+    if (this.#announcedAt !== null && now < this.#announcedAt + ANNOUNCE_EVERY_MS) return;
+    const moved = await clock.follow(() => store.now());
+    if (this.#announcedAt !== null && moved > settings.leaseMs / 3) this.#worker.noteConnection(false);
+    const seenAt = clock.now();
+    await store.workers.announce({
+      id: name,
+      partitions: [...slots.keys()],
+      definitions: registry.keys,
+      seenAt,
+      until: seenAt + ALIVE_FOR_MS,
+    });
+    this.#announcedAt = seenAt;
+    await this.#serveUnserved(seenAt);
+  }
+
+  async #serveUnserved(now: Instant): Promise<void> {
+    const { parts } = this.#worker;
+    const overdueSince = now - parts.settings.missingAfterMs;
+    const { missing, back } = await parts.store.workers.unserved({ now, overdueSince, limit: MAX_UNSERVED });
+    for (const id of missing) await this.#rewrite(id, "missing");
+    for (const id of back) await this.#rewrite(id, "back");
+  }
+
+  async #rewrite(id: string, what: "missing" | "back"): Promise<void> {
+    const { name, parts } = this.#worker;
+    const record = await parts.load(id);
+    if (record === null) return;
+    const making = parts.making(name);
+    const change = what === "missing" ? park(record, "definition_missing", making) : unpark(record, making);
+    if (change === null) return;
+    const answer = await parts.commit(change);
+    if (answer.kind === "committed") parts.committed(record, change, null);
+  }
+
+  async #sleep(before: Instant): Promise<void> {
+    const { parts, stopping } = this.#worker;
+    const { clock, random, settings } = parts;
+    const now = clock.now();
+    // Jitter keeps the sweepers of many workers apart.
+    let until = now + settings.sweepIntervalMs * (0.8 + random() * 0.2);
+    const takesOverAt = this.#worker.takesOverAt;
+    if (takesOverAt !== null && takesOverAt > now) until = Math.min(until, takesOverAt);
+    const planned = () =>
+      this.#isHungry && this.#freePartitions().length === 0 ? until : Math.min(until, this.#expected);
+    if (planned() <= now && now > before) return;
+    const lateMs = await this.#pause(planned, stopping);
+    // A loop that was frozen for so long has missed heartbeats: others may rightly have taken over.
+    if (lateMs > settings.leaseMs / 3) this.#worker.noteConnection(false);
+  }
+
+  /** Sleeps until the planned time, which may move closer meanwhile; returns by how much it woke too late. */
+  #pause(planned: () => Instant, stopping: AbortSignal): Promise<number> {
+    const { clock } = this.#worker.parts;
+    const { promise, resolve } = Promise.withResolvers<number>();
+    let cancel = () => {};
+    let armedFor = clock.now();
+    const end = () => {
+      cancel();
+      this.#wakeUp = null;
+      stopping.removeEventListener("abort", end);
+      resolve(clock.now() - armedFor);
+    };
+    const arm = () => {
+      cancel();
+      armedFor = Math.max(planned(), clock.now());
+      cancel = clock.setTimer(armedFor - clock.now(), end);
+    };
+    this.#wakeUp = arm;
+    stopping.addEventListener("abort", end, { once: true });
+    arm();
+    return promise;
+  }
+}
