@@ -38,7 +38,7 @@ export interface Store {
   /** One snapshot for each id, consistent in itself, or null where there is none; in the order of the ids. */
   load(ids: readonly string[]): Promise<readonly (ExecutionRecord | null)[]>;
 
-  /** What a waiter needs to know, without JSON but the failures; null where there is none. */
+  /** What a waiter needs to know, without JSON; null where there is none. In the order of the ids. */
   status(ids: readonly string[]): Promise<readonly (ExecutionStatus | null)[]>;
 
   /** Operations of an execution, oldest first. */

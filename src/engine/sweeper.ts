@@ -110,20 +110,18 @@ export class Sweeper {
     const { parts } = this.#worker;
     const { settings, clock } = parts;
     const crowded = await this.#crowded(filter.partitions);
-    const lanes = [
-      { partitions: filter.partitions.filter((one) => !crowded.has(one)), crowded: false },
-      ...[...crowded].map((partition) => ({ partitions: [partition], crowded: true })),
-    ];
-    for (const lane of lanes) {
-      const limit = lane.partitions.reduce((sum, one) => sum + (this.#worker.slots.get(one)?.free ?? 0), 0);
+    // Each with its own free slots: what is claimed and finds no slot would have used up a hint for nothing.
+    for (const partition of filter.partitions) {
+      const limit = this.#worker.slots.get(partition)?.free ?? 0;
       if (limit === 0) continue;
+      const isCrowded = crowded.has(partition);
       const claimed = await parts.store.claimDue({
         ...filter,
-        partitions: lane.partitions,
+        partitions: [partition],
         now: clock.now(),
         limit,
-        patienceMs: lane.crowded ? settings.backlogPatienceMs : settings.redeliverAfterMs,
-        counted: !lane.crowded,
+        patienceMs: isCrowded ? settings.backlogPatienceMs : settings.redeliverAfterMs,
+        counted: !isCrowded,
       });
       for (const one of claimed) await this.#takeUp(one);
       count += claimed.length;
