@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
+import { isSagaError } from "../../src/errors.ts";
+import { T0 } from "../../testing/factories.ts";
+import { type Migration, MIGRATIONS, migrator } from "./schema.ts";
+import { SqliteConnection } from "./sqlite_connection.ts";
+import { sqliteDialect } from "./sqlite_dialect.ts";
+
+function aMigration(version: number, olderMayRun: boolean): Migration {
+  return { version, olderMayRun, statements: () => [`create table example_${version} (id integer)`] };
+}
+
+/** A database that knows these migrations, all applied. */
+function aDatabase(migrations: readonly Migration[]): { connection: SqliteConnection } & Disposable {
+  const connection = new SqliteConnection(new DatabaseSync(":memory:"));
+  connection.write(migrator(sqliteDialect, migrations).migrate(T0));
+  return { connection, [Symbol.dispose]: () => connection.database.close() };
+}
+
+function versionsOf({ database }: SqliteConnection): readonly unknown[] {
+  return database.prepare("select version from leveret_schema order by version").all().map((row) => row.version);
+}
+
+Deno.test("migrations have ascending versions", () => {
+  assert.deepEqual(MIGRATIONS.map(({ version }) => version), MIGRATIONS.map((_, index) => index + 1));
+});
+
+Deno.test("isPending() is true of an empty database, and false once it was migrated", () => {
+  const { isPending, migrate } = migrator(sqliteDialect);
+  using database = new DatabaseSync(":memory:");
+  const connection = new SqliteConnection(database);
+  assert.equal(connection.read(isPending()), true);
+  connection.write(migrate(T0));
+  assert.equal(connection.read(isPending()), false);
+});
+
+Deno.test("migrate() applies what is missing, once", () => {
+  const first = aMigration(1, false);
+  using database = aDatabase([first]);
+  const { migrate } = migrator(sqliteDialect, [first, aMigration(2, true)]);
+  database.connection.write(migrate(T0));
+  database.connection.write(migrate(T0));
+  assert.deepEqual(versionsOf(database.connection), [1, 2]);
+});
+
+Deno.test("migrate() that fails in the middle leaves nothing behind", () => {
+  const broken: Migration = { version: 1, olderMayRun: false, statements: () => ["create table a (id)", "nonsense"] };
+  using database = new DatabaseSync(":memory:");
+  const connection = new SqliteConnection(database);
+  assert.throws(() => connection.write(migrator(sqliteDialect, [broken]).migrate(T0)), /nonsense/);
+  assert.deepEqual(database.prepare("select name from sqlite_master").all(), []);
+});
+
+Deno.test("code that knows less than the database is refused with schema_newer", () => {
+  using database = aDatabase([aMigration(1, false), aMigration(2, false)]);
+  const { isPending, migrate } = migrator(sqliteDialect, [aMigration(1, false)]);
+  const isNewer = (error: unknown) => isSagaError(error, "schema_newer") && /version 2.*knows 1/.test(error.message);
+  assert.throws(() => database.connection.read(isPending()), isNewer);
+  assert.throws(() => database.connection.write(migrate(T0)), isNewer);
+});
+
+Deno.test("code that knows less goes on where the newer migrations say that it may", () => {
+  using database = aDatabase([aMigration(1, false), aMigration(2, true)]);
+  assert.equal(database.connection.read(migrator(sqliteDialect, [aMigration(1, false)]).isPending()), false);
+});

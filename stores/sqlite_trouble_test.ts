@@ -1,0 +1,210 @@
+import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
+import { changeOf } from "../src/domain/change.ts";
+import { isSagaError } from "../src/errors.ts";
+import type { Store } from "../src/store.ts";
+import { anAttempt, aNewSignal, anExecution, anOperation, aWorker, T0 } from "../testing/factories.ts";
+import { virtualClock } from "../testing/virtual_clock.ts";
+import { sqliteHandle, sqliteStore } from "./sqlite.ts";
+
+/** A folder of its own for a test, gone with it. */
+async function withFolder(run: (folder: string) => Promise<void>): Promise<void> {
+  const folder = await Deno.makeTempDir();
+  try {
+    await run(folder);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+/** Whether an error is `store_unavailable`, says so in these words, and names its cause. */
+function isUnavailable(message: RegExp): (error: unknown) => boolean {
+  return (error) =>
+    isSagaError(error, "store_unavailable") && message.test(error.message) && error.cause instanceof Error;
+}
+
+Deno.test("a file that is no database is store_unavailable, in one sentence that names it", () =>
+  withFolder(async (folder) => {
+    await Deno.writeTextFile(`${folder}/notes.txt`, "These are my notes, and no database. ".repeat(100));
+    const store = sqliteStore({ path: `${folder}/notes.txt` });
+    await assert.rejects(
+      store.now().then(() => store.load(["a"])),
+      isUnavailable(/notes\.txt.*not a database.*must be/),
+    );
+    await store.close();
+  }));
+
+Deno.test("a path in a folder that does not exist is store_unavailable until the folder is there", () =>
+  withFolder(async (folder) => {
+    const store = sqliteStore({ path: `${folder}/later/saga.db` });
+    await assert.rejects(store.load(["a"]), isUnavailable(/later\/saga\.db.*unable to open/));
+    await Deno.mkdir(`${folder}/later`);
+    assert.deepEqual(await store.load(["a"]), [null]);
+    await store.close();
+  }));
+
+Deno.test("tables that are gone are schema_missing, and migrate() is no cure for a history that says otherwise", () =>
+  withFolder(async (folder) => {
+    const store = sqliteStore({ path: `${folder}/saga.db` });
+    await store.transaction(({ tx }) => tx.query("drop table saga_workers"));
+    await assert.rejects(store.workers.list(T0), (error) => isSagaError(error, "schema_missing"));
+    await store.close();
+  }));
+
+Deno.test("a lock that another connection keeps is store_unavailable once busyTimeoutMs is over", () =>
+  withFolder(async (folder) => {
+    const store = sqliteStore({ path: `${folder}/saga.db`, busyTimeoutMs: 30 });
+    await store.insert([anExecution()]);
+    using other = new DatabaseSync(`${folder}/saga.db`);
+    other.exec("begin immediate");
+    await assert.rejects(store.insert([anExecution({ id: "late" })]), isUnavailable(/locked for too long/));
+    other.exec("rollback");
+    assert.deepEqual(await store.insert([anExecution({ id: "late" })]), [{ kind: "inserted" }]);
+    await store.close();
+  }));
+
+Deno.test("a lock that another connection lets go of is waited for", () =>
+  withFolder(async (folder) => {
+    const store = sqliteStore({ path: `${folder}/saga.db` });
+    await store.migrate();
+    using other = new DatabaseSync(`${folder}/saga.db`);
+    other.exec("begin immediate");
+    const inserting = store.insert([anExecution()]);
+    await new Promise((resolve) => setImmediate(resolve));
+    other.exec("rollback");
+    assert.deepEqual(await inserting, [{ kind: "inserted" }]);
+    await store.close();
+  }));
+
+Deno.test("reading does not wait for another connection that writes", () =>
+  withFolder(async (folder) => {
+    const store = sqliteStore({ path: `${folder}/saga.db`, busyTimeoutMs: 30 });
+    await store.insert([anExecution()]);
+    using other = new DatabaseSync(`${folder}/saga.db`);
+    other.exec("begin immediate");
+    assert.equal((await store.load(["execution-1"]))[0]?.execution.id, "execution-1");
+    other.exec("rollback");
+    await store.close();
+  }));
+
+Deno.test("G13: a full database is store_full, loses nothing, and goes on once there is room", () =>
+  withFolder(async (folder) => {
+    const store = sqliteStore({ path: `${folder}/saga.db` });
+    const limitPages = (pages: number) =>
+      store.transaction(({ tx }) => Promise.resolve(sqliteHandle(tx).exec(`pragma max_page_count = ${pages}`)));
+    await store.insert([anExecution()]);
+    await limitPages(1);
+    const big = changeOf(anExecution(), { context: { text: "x".repeat(200_000) } }, { attempts: [anAttempt()] });
+    await assert.rejects(store.commit([big]), (error) => {
+      assert.ok(isSagaError(error, "store_full"));
+      assert.match(error.message, /saga\.db.*full; make room/);
+      assert.ok(error.cause instanceof Error);
+      return true;
+    });
+    await assert.rejects(
+      store.insert([anExecution({ id: "b", input: big.execution.context })]),
+      (error) => isSagaError(error, "store_full"),
+    );
+    assert.deepEqual(await store.load(["execution-1", "b"]), [
+      { execution: anExecution(), attempts: [], signals: [] },
+      null,
+    ]);
+    await limitPages(1_000_000);
+    assert.deepEqual(await store.commit([big]), [{ kind: "committed" }]);
+    await store.close();
+  }));
+
+Deno.test("a full database inside a body is store_full, and undoes what the body did", () =>
+  withFolder(async (folder) => {
+    const store = sqliteStore({ path: `${folder}/saga.db` });
+    await store.transaction(({ tx }) => tx.query("create table notes (text text)"));
+    const filling = store.transaction(async ({ tx }) => {
+      sqliteHandle(tx).exec("pragma max_page_count = 1");
+      for (;;) await tx.query("insert into notes values (?)", ["x".repeat(10_000)]);
+    });
+    await assert.rejects(filling, (error) => isSagaError(error, "store_full"));
+    const counted = await store.transaction(({ tx }) => tx.query("select count(*) as n from notes"));
+    assert.deepEqual(counted, [{ n: 0 }]);
+    await store.close();
+  }));
+
+/** A connection that reports a lock once, at the `place`th statement that it is to run. */
+function lockedOnce(database: DatabaseSync, place: number): { database: DatabaseSync; wasReached(): boolean } {
+  let left = place;
+  const check = () => {
+    if (--left === 0) throw Object.assign(new Error("database is locked"), { errcode: 5 });
+  };
+  const watched = new Proxy(database, {
+    get(target, property) {
+      const value = Reflect.get(target, property, target);
+      if (property !== "prepare") return typeof value === "function" ? value.bind(target) : value;
+      return (sql: string) => {
+        const statement = target.prepare(sql);
+        return {
+          sourceSQL: statement.sourceSQL,
+          all: (...values: never[]) => (check(), statement.all(...values)),
+          run: (...values: never[]) => (check(), statement.run(...values)),
+        };
+      };
+    },
+  });
+  return { database: watched, wasReached: () => left <= 0 };
+}
+
+const filter = { partitions: ["default"], definitions: [{ name: "orders.checkout", version: 1 }], takeOver: true };
+
+const OPERATIONS: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {
+  insert: (store) => store.insert([anExecution({ id: "new" }), anExecution({ id: "open" })]),
+  load: (store) => store.load(["open", "idle"]),
+  commit: (store) =>
+    store.commit([
+      changeOf(anExecution({ id: "open", owner: "w/a" }), { owner: null }, {
+        attempts: [anAttempt({ executionId: "open" })],
+        operations: [anOperation({ executionId: "open" })],
+      }),
+      changeOf(anExecution({ id: "idle" }), { currentStep: "charge" }),
+      changeOf(anExecution({ id: "missing" }), {}),
+    ]),
+  renew: (store) => store.renew([{ executionId: "open", token: "w/a", until: T0 + 90_000 }]),
+  claimDue: (store) => store.claimDue({ ...filter, now: T0, limit: 5, patienceMs: 1_000, counted: true }),
+  signal: (store) => store.signal(aNewSignal({ executionId: "idle", signalId: "s1" })),
+  "workers.announce": (store) => store.workers.announce(aWorker()),
+  transaction: (store) =>
+    store.transaction(async ({ tx, load, commit }) => {
+      await tx.query("update saga_executions set trace = 'a' where id = ?", ["idle"]);
+      const record = await load("idle");
+      return await commit(changeOf(record!.execution, { currentStep: "charge" }));
+    }),
+  prune: (store) => store.prune({ finishedBefore: T0 + 60_000, statuses: ["completed"], limit: 5 }),
+};
+
+/** What an operation answers and leaves behind, with a lock at the given statement. */
+async function outcomeOf(
+  operation: (store: Store) => Promise<unknown>,
+  place: number,
+): Promise<{ readonly outcome: unknown; readonly wasReached: boolean }> {
+  using database = new DatabaseSync(":memory:");
+  const clock = virtualClock(T0);
+  const plain = sqliteStore({ database, clock });
+  await plain.insert([
+    anExecution({ id: "open", owner: "w/a" }),
+    anExecution({ id: "idle" }),
+    anExecution({ id: "done", status: "completed" }),
+  ]);
+  const locked = lockedOnce(database, place);
+  const store = sqliteStore({ database: locked.database, clock });
+  const answer = await operation(store);
+  const stored = await plain.load(["open", "idle", "done", "new"]);
+  return { outcome: { answer, stored }, wasReached: locked.wasReached() };
+}
+
+for (const [name, operation] of Object.entries(OPERATIONS)) {
+  Deno.test(`G20: ${name}() does the same when a lock is met at any of its statements`, async () => {
+    const undisturbed = await outcomeOf(operation, Infinity);
+    for (let place = 1;; place++) {
+      const { outcome, wasReached } = await outcomeOf(operation, place);
+      assert.deepEqual(outcome, undisturbed.outcome, `statement ${place}`);
+      if (!wasReached) break;
+    }
+  });
+}
