@@ -162,6 +162,8 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
   readonly #ownExchange: Exchange | null;
   readonly #workers = new Set<WorkerLoop>();
   readonly #waiting: Waiting;
+  /** Starts in flight: a worker that stops meanwhile still has to finish what they hand to it. */
+  readonly #starting = new Set<Promise<Started>>();
   #ready: Promise<void> | null = null;
   #closing: Promise<void> | null = null;
 
@@ -226,7 +228,7 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
     const checked = optionsAt(place, options, START_KEYS);
     await this.#begin();
     const execution = await newExecution(this.#parts, known, checked, place);
-    return await start(this.#parts, execution, { tx: checked.tx, worker: this.#workerFor(execution.partition) });
+    return await this.#start(execution, checked.tx);
   }
 
   /**
@@ -423,7 +425,7 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
       ? {}
       : { resource: { type: resourceType, id: resourceId } };
     const again = await newExecution(this.#parts, definition, { input, partition, ...resource }, place);
-    const started = await start(this.#parts, again, { worker: this.#workerFor(partition) });
+    const started = await this.#start(again);
     await this.#note(record, options, { executionId: started.execution.id });
     return started;
   }
@@ -539,6 +541,7 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
   }
 
   async #close(deadlineMs: number): Promise<void> {
+    await Promise.allSettled(this.#starting);
     await Promise.all([...this.#workers].map((worker) => worker.stop({ deadlineMs })));
     this.#workers.clear();
     await this.#parts.flushHints();
@@ -554,6 +557,17 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
       throw error;
     });
     return this.#ready;
+  }
+
+  async #start(execution: Execution, tx?: unknown): Promise<Started> {
+    if (this.#closing !== null) throw closed("start an execution");
+    const starting = start(this.#parts, execution, { tx, worker: this.#workerFor(execution.partition) });
+    this.#starting.add(starting);
+    try {
+      return await starting;
+    } finally {
+      this.#starting.delete(starting);
+    }
   }
 
   #known(definition: unknown): Definition {
