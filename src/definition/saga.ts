@@ -65,7 +65,7 @@ export interface AttemptOptions {
   readonly retry?: number | RetryOptions;
   /** Time after which the `signal` of the scope aborts; none by default. */
   readonly timeout?: Duration;
-  /** How long a worker that has gone silent keeps the step; 30 s by default, at least 1 s. It is renewed meanwhile. */
+  /** How long a worker that has gone silent keeps the step, at least 1 s; the engine's `lease` if not given. */
   readonly lease?: Duration;
 }
 

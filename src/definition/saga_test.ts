@@ -49,7 +49,7 @@ Deno.test("saga() makes a definition with the plan and the code of its steps", (
     undoOnFailure: false,
     retry: { ...DEFAULT_RETRY, attempts: 1 },
     undoRetry: DEFAULT_UNDO_RETRY,
-    leaseMs: 30_000,
+    leaseMs: null,
     timeoutMs: null,
   };
   const { retry: _, ...plain } = { ...waiting, pauseMs: null };

@@ -8,8 +8,6 @@ import { durationMs } from "./duration.ts";
 import { retryPolicy } from "./retry_options.ts";
 import { checkSchema } from "./schema.ts";
 
-/** A lease is renewed by a heartbeat: it says how long a dead worker's step stands still, not how long a step takes. */
-export const DEFAULT_LEASE_MS = 30_000;
 /** Below a second a busy event loop or a slow database would cost a healthy worker its lease. */
 export const MIN_LEASE_MS = 1_000;
 
@@ -51,7 +49,7 @@ export function codedStep(kind: "step" | "transaction" | "pivot", body: unknown,
       retry: retryPolicy(inside(place, "retry"), given.retry, pastPivot ? RETRY_AFTER_PIVOT : RETRY),
       undoRetry: retryPolicy(inside(place, "undoRetry"), given.undoRetry, UNDO_RETRY),
       leaseMs: given.lease === undefined
-        ? DEFAULT_LEASE_MS
+        ? null
         : durationMs(given.lease, inside(place, "lease"), { minMs: MIN_LEASE_MS }),
       timeoutMs: given.timeout === undefined ? null : durationMs(given.timeout, inside(place, "timeout"), { minMs: 1 }),
       pauseMs: null,
@@ -93,7 +91,7 @@ function pause(kind: "sleep" | "wait", pauseMs: number | null, code: StepCode): 
       undoOnFailure: false,
       retry: ONCE,
       undoRetry: UNDO_RETRY,
-      leaseMs: DEFAULT_LEASE_MS,
+      leaseMs: null,
       timeoutMs: null,
       pauseMs,
     },
