@@ -43,7 +43,7 @@ Deno.test("a path in a folder that does not exist is store_unavailable until the
     await store.close();
   }));
 
-Deno.test("tables that are gone are schema_missing, and migrate() is no cure for a history that says otherwise", () =>
+Deno.test("tables that are gone are schema_missing", () =>
   withFolder(async (folder) => {
     const store = sqliteStore({ path: `${folder}/saga.db` });
     await store.transaction(({ tx }) => tx.query("drop table saga_workers"));

@@ -4,7 +4,7 @@ import type { Change } from "../../src/domain/change.ts";
 import type { Instant } from "../../src/domain/record.ts";
 import { isSagaError } from "../../src/errors.ts";
 import type { CommitAnswer } from "../../src/store.ts";
-import { encodeInstant, insertInto, listOf, type Mappings } from "./columns.ts";
+import { encodeInstant, insertInto, type Mappings } from "./columns.ts";
 import type { Dialect } from "./dialect.ts";
 import { change, rows, type SqlValue, type Steps, type Work } from "./work.ts";
 
@@ -31,8 +31,9 @@ export interface Committer {
   commitOneByOne(changes: readonly PreparedChange[]): Work<readonly CommitAnswer[]>;
 }
 
-const COMMITTED: CommitAnswer = { kind: "committed" };
-const STALE: CommitAnswer = { kind: "stale" };
+// Frozen, since every caller is given the same.
+const COMMITTED: CommitAnswer = Object.freeze({ kind: "committed" });
+const STALE: CommitAnswer = Object.freeze({ kind: "stale" });
 
 /** The committer of a database. */
 export function committer(dialect: Dialect, { progress, attempt, operation }: Mappings): Committer {
@@ -52,7 +53,7 @@ export function committer(dialect: Dialect, { progress, attempt, operation }: Ma
   const consume = dialect.text(
     "update saga_signals set consumed_at = ? where saga_execution_id = ? and id = ? and consumed_at is null",
   );
-  const holderOfSlot = dialect.text(`select ${listOf(["id"])} from saga_executions where active_slot = ? and id <> ?`);
+  const holderOfSlot = dialect.text("select id from saga_executions where active_slot = ? and id <> ?");
 
   function guardedUpdate({ execution, signalsSeen, expired }: Change): Write {
     const values = progress.encode(execution);

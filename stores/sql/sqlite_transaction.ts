@@ -56,8 +56,13 @@ export class SqliteTransaction implements StoreTransaction {
     return answers[0]!;
   };
 
-  run<T>(work: Work<T>): Promise<T> {
-    return this.use((connection) => connection.join(work));
+  /** Runs the store's own work within the transaction. */
+  async run<T>(work: Work<T>): Promise<T> {
+    try {
+      return await this.use((connection) => connection.join(work));
+    } catch (error) {
+      throw translateError(error, this.#parts.where);
+    }
   }
 
   get database(): DatabaseSync {
