@@ -5,6 +5,7 @@
  */
 
 export * from "./drain.ts";
+export * from "./engine_conformance.ts";
 export * from "./exchange_conformance.ts";
 export * from "./factories.ts";
 export * from "./shop.ts";

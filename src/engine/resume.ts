@@ -4,7 +4,7 @@ import { inside, optionsAt, type Place, refusal, wholeNumberAt } from "../defini
 import { type Duration, durationMs } from "../definition/duration.ts";
 import { park } from "../domain/operate.ts";
 import type { ExecutionRecord } from "../domain/record.ts";
-import type { Claimed } from "../store.ts";
+import type { Claimed, ClaimOptions, DefinitionKey } from "../store.ts";
 import { base } from "./events.ts";
 import { operate } from "./operations.ts";
 import { hintOf, type Parts } from "./parts.ts";
@@ -47,25 +47,60 @@ export async function resumeStuck(parts: Parts, options: ResumeOptions, consumed
   if (giveUp !== "block" && giveUp !== "compensate") {
     throw refusal(inside(place, "giveUp"), giveUp, "use block or compensate");
   }
-  const claimed = await parts.store.claimDue({
-    // Everything up to then is overdue by so much; the patience makes up for the time that was taken off.
-    now: parts.clock.now() - olderThanMs,
-    patienceMs: olderThanMs + parts.settings.redeliverAfterMs,
-    limit,
-    counted: true,
-    takeOver: true,
-    partitions: checked.partitions === undefined ? partitionsOf(parts, consumed) : listed(checked.partitions, place),
-    definitions: parts.registry.keys,
-  });
+  const partitions = checked.partitions === undefined
+    ? partitionsOf(parts, consumed)
+    : listed(checked.partitions, place);
   const resumed: string[] = [];
   const givenUp: string[] = [];
-  for (const one of claimed) {
-    const record = await parts.load(one.executionId);
-    if (record === null) continue;
-    if (one.resumeCount > maxResumes && await giveItUp(parts, record, giveUp)) givenUp.push(one.executionId);
-    else resumed.push(send(parts, record, one));
+  let left = limit;
+  const lanes = await lanesOf(parts, partitions);
+  for (const [index, lane] of lanes.entries()) {
+    if (left === 0) break;
+    const claimed = await parts.store.claimDue({
+      ...lane,
+      // Everything up to then is overdue by so much; the patience makes up for the time that was taken off.
+      now: parts.clock.now() - olderThanMs,
+      patienceMs: olderThanMs + parts.settings.redeliverAfterMs,
+      // A full lane leaves the others their share.
+      limit: Math.ceil(left / (lanes.length - index)),
+      takeOver: true,
+    });
+    left -= claimed.length;
+    for (const one of claimed) {
+      const record = await parts.load(one.executionId);
+      if (record === null) continue;
+      const isHopeless = lane.counted && one.resumeCount > maxResumes;
+      if (isHopeless && await giveItUp(parts, record, giveUp)) givenUp.push(one.executionId);
+      else resumed.push(send(parts, record, one));
+    }
   }
   return { resumed, givenUp };
+}
+
+type Lane = Pick<ClaimOptions, "partitions" | "definitions" | "counted">;
+
+/**
+ * What is looked after, apart by whether somebody should have taken it up by now. While no worker is alive, or many
+ * hints wait, that hints had no effect proves nothing, and they are not counted.
+ */
+async function lanesOf(parts: Parts, partitions: readonly string[]): Promise<readonly Lane[]> {
+  const workers = await parts.store.workers.list(parts.clock.now());
+  const lanes: Lane[] = [];
+  for (const partition of partitions) {
+    const depth = await parts.exchange.depth(partition);
+    const isCrowded = depth !== null && depth.ready > parts.settings.backlogThreshold;
+    const isServed = ({ name, version }: DefinitionKey) =>
+      !isCrowded &&
+      workers.some((worker) =>
+        worker.partitions.includes(partition) &&
+        worker.definitions.some((known) => known.name === name && known.version === version)
+      );
+    for (const counted of [true, false]) {
+      const definitions = parts.registry.keys.filter((key) => isServed(key) === counted);
+      if (definitions.length > 0) lanes.push({ partitions: [partition], definitions, counted });
+    }
+  }
+  return lanes;
 }
 
 function send(parts: Parts, record: ExecutionRecord, claimed: Claimed): string {

@@ -81,7 +81,7 @@ export async function newExecution(
     status: "running",
     direction: "execute",
     currentStep: steps[0]?.name ?? "",
-    epoch: 0,
+    epoch: 1,
     attempt: 0,
     attemptStartedAt: null,
     owner: null,

@@ -1,0 +1,274 @@
+/** The world of one case: virtual time, a store, engines, and what is checked when it ends. */
+
+import assert from "node:assert/strict";
+import { setTimeout } from "node:timers";
+import type { Clock } from "../../src/clock.ts";
+import { type Duration, durationMs } from "../../src/definition/duration.ts";
+import type { AnyDefinition } from "../../src/definition/inference.ts";
+import { findTransitionViolation, findViolation } from "../../src/domain/invariants.ts";
+import type { Plan } from "../../src/domain/plan.ts";
+import {
+  type Attempt,
+  type Execution,
+  type ExecutionRecord,
+  isFinished,
+  type Operation,
+} from "../../src/domain/record.ts";
+import { Engine, type EngineOptions } from "../../src/engine/engine.ts";
+import type { Change } from "../../src/domain/change.ts";
+import type { Store } from "../../src/store.ts";
+import { VIRTUAL_EPOCH, type VirtualClock, virtualClock } from "../virtual_clock.ts";
+import { Gate } from "./gate.ts";
+import { hookedStore, type Traffic } from "./hooked_store.ts";
+import { Node, Surroundings } from "./node.ts";
+
+/** What a case is given to run on: freshly opened, migrated and empty. */
+export interface EngineStores {
+  /** The connection of the first process. */
+  readonly store: Store;
+  /** The connection of a second process; the same store again where there can be only one. */
+  readonly second?: Store;
+  /** Closes everything and removes what was made. */
+  close(): Promise<void>;
+}
+
+/** How engines of a case are made. */
+export type NodeOptions =
+  & Partial<Omit<EngineOptions<readonly AnyDefinition[]>, "store" | "clock" | "definitions" | "logger">>
+  & {
+    /** Which connection it uses; the first if not given. */
+    readonly connection?: "first" | "second";
+    /** By how much its clock is ahead. */
+    readonly skewMs?: number;
+  };
+
+/** How long a case may wait for its database, in real time. */
+const PATIENCE_MS = 20_000;
+
+/** One case's world. */
+export class World {
+  readonly clock: VirtualClock;
+  readonly #stores: EngineStores;
+  readonly #isServer: boolean;
+  readonly #nodes: Node<readonly AnyDefinition[]>[] = [];
+  readonly #gates = new Map<string, Gate>();
+  readonly #plans = new Map<string, Plan | null>();
+  readonly #latest = new Map<string, ExecutionRecord>();
+  readonly #violations: string[] = [];
+  readonly #traffic: Traffic;
+  readonly #raw: Store;
+  #onTheWay = 0;
+  #seed = 1;
+
+  private constructor(clock: VirtualClock, stores: EngineStores, isServer: boolean) {
+    this.clock = clock;
+    this.#stores = stores;
+    this.#isServer = isServer;
+    this.#traffic = { begin: () => void this.#onTheWay++, end: () => void this.#onTheWay-- };
+    this.#raw = hookedStore(stores.store, () => ({}), this.#traffic);
+  }
+
+  /** Opens stores and a world around them. */
+  static async open(open: (clock: Clock) => Promise<EngineStores>, isServer: boolean): Promise<World> {
+    // A server has its own clock: virtual time begins at its time and runs ahead of it.
+    const clock = virtualClock(isServer ? Date.now() : VIRTUAL_EPOCH);
+    return new World(clock, await open(clock), isServer);
+  }
+
+  /** The store, as no engine sees it: for arranging and looking. */
+  get store(): Store {
+    return this.#raw;
+  }
+
+  /** A process with an engine. */
+  node<const D extends readonly AnyDefinition[]>(definitions: D, options: NodeOptions = {}): Node<D> {
+    const { connection = "first", skewMs = 0, ...rest } = options;
+    const inner = connection === "first" ? this.#stores.store : this.#stores.second ?? this.#stores.store;
+    const around = new Surroundings(this.clock, this.#watched(inner), this.#traffic);
+    around.skewMs = skewMs;
+    for (const { name, version, plan } of definitions) this.#note(`${name} ${version}`, plan);
+    const engine = new Engine({
+      random: randomFrom(this.#seed++),
+      ...rest,
+      store: around.store,
+      clock: around.clock,
+      logger: around.logger,
+      definitions,
+    } as unknown as EngineOptions<D>);
+    const node = new Node<D>(engine as Engine<D>, around);
+    this.#nodes.push(node as unknown as Node<readonly AnyDefinition[]>);
+    return node;
+  }
+
+  /** The gate of that name: closed until the test opens it. */
+  gate(name: string): Gate {
+    const gate = this.#gates.get(name) ?? new Gate(name);
+    this.#gates.set(name, gate);
+    return gate;
+  }
+
+  /** Lets everything run that waits for no time, answers of the store included. */
+  async settle(): Promise<void> {
+    const giveUpAt = performance.now() + PATIENCE_MS;
+    await this.clock.settle();
+    while (this.#onTheWay > 0 && performance.now() < giveUpAt) {
+      await new Promise<void>((resolve) => void setTimeout(resolve, 1));
+      await this.clock.settle();
+    }
+  }
+
+  /** Moves time forward, from timer to timer. */
+  async advance(duration: Duration): Promise<void> {
+    await this.advanceTo(this.clock.now() + durationMs(duration, { ...MOVING, path: "duration" }));
+  }
+
+  /** Moves time to an instant, from timer to timer. */
+  async advanceTo(instant: number): Promise<void> {
+    await this.settle();
+    for (let at = this.clock.nextTimerAt(); at !== null && at <= instant; at = this.clock.nextTimerAt()) {
+      await this.clock.advanceTo(Math.max(at, this.clock.now()));
+      await this.settle();
+    }
+    await this.clock.advanceTo(instant);
+    await this.settle();
+  }
+
+  /** Moves time from timer to timer until the promise settles, or the condition holds; returns what came of it. */
+  async until<T>(what: Promise<T> | (() => T | Promise<T>), within: Duration = "1h"): Promise<T> {
+    const limit = this.clock.now() + durationMs(within, { ...MOVING, path: "within" });
+    const check = typeof what === "function" ? what : null;
+    const promise = typeof what === "function" ? null : what;
+    let isSettled = false;
+    const mark = () => void (isSettled = true);
+    promise?.then(mark, mark);
+    for (;;) {
+      await this.settle();
+      if (promise !== null && isSettled) return await promise;
+      const value = await check?.();
+      if (value) return value;
+      const at = this.clock.nextTimerAt();
+      assert.ok(at !== null, "nothing is left that could move");
+      assert.ok(at <= limit, `it has not come about within ${within}: ${check ?? "a promise"}`);
+      await this.clock.advanceTo(at);
+    }
+  }
+
+  /** The record of an execution that must be there. */
+  async record(id: string): Promise<ExecutionRecord> {
+    const [record] = await this.#raw.load([id]);
+    assert.ok(record, `no execution ${id}`);
+    return record;
+  }
+
+  /** The row of an execution that must be there. */
+  async execution(id: string): Promise<Execution> {
+    return (await this.record(id)).execution;
+  }
+
+  /** What people did to it. */
+  async operations(id: string): Promise<readonly Operation[]> {
+    return await this.#raw.operations(id);
+  }
+
+  /** Its attempts as short texts, in order. */
+  async attempts(id: string): Promise<readonly string[]> {
+    return (await this.record(id)).attempts.map(textOf);
+  }
+
+  /** Moves time until it is finished or blocked. */
+  async ended(id: string, within: Duration = "1h"): Promise<ExecutionRecord> {
+    await this.until(async () => {
+      const { status } = await this.execution(id);
+      return isFinished(status) || status === "blocked";
+    }, within);
+    return await this.record(id);
+  }
+
+  /** Runs a statement in a transaction of its own. */
+  async sql(text: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
+    return await this.#raw.transaction(({ tx }) => tx.query(text));
+  }
+
+  /** Lets everything end, and checks what it came to. */
+  async close(): Promise<void> {
+    try {
+      for (const node of this.#nodes) {
+        node.around.hooks = {};
+        node.thaw();
+      }
+      for (const gate of this.#gates.values()) gate.open();
+      for (const node of this.#nodes) {
+        if (!node.around.isDead) await this.until(node.engine.close({ deadline: 0 }));
+      }
+      await this.#checkAll();
+    } finally {
+      await this.#stores.close();
+    }
+  }
+
+  async #checkAll(): Promise<void> {
+    for (const record of await this.#raw.load([...this.#latest.keys()])) {
+      if (record !== null) this.#check(record);
+    }
+    assert.deepEqual(this.#violations, []);
+  }
+
+  /** A store all of whose commits are looked at. */
+  #watched(inner: Store): Store {
+    const look = async (ids: readonly string[]) => {
+      for (const record of await inner.load(ids)) if (record !== null) this.#follow(record);
+    };
+    const now = this.#isServer ? () => Promise.resolve(this.clock.now()) : null;
+    const watched = hookedStore(inner, () => ({
+      after: async (call, args) => {
+        if (call === "commit") await look((args[0] as readonly Change[]).map((change) => change.execution.id));
+        // Within a caller's transaction there is nothing to be seen yet, and some stores refuse to look.
+        if (call === "insert" && args[1] === undefined) {
+          await look((args[0] as readonly Execution[]).map(({ id }) => id));
+        }
+      },
+    }), { begin() {}, end() {} });
+    return now === null ? watched : { ...watched, now };
+  }
+
+  #follow(record: ExecutionRecord): void {
+    const before = this.#latest.get(record.execution.id);
+    if (before !== undefined && before.execution.revision > record.execution.revision) return;
+    this.#latest.set(record.execution.id, record);
+    const violation = before === undefined ? null : findTransitionViolation(before, record);
+    if (violation !== null) this.#violations.push(`${record.execution.id}: ${violation}`);
+    this.#check(record);
+  }
+
+  #check(record: ExecutionRecord): void {
+    const { id, sagaName, sagaVersion } = record.execution;
+    const violation = findViolation(record, this.#plans.get(`${sagaName} ${sagaVersion}`) ?? null);
+    const text = `${id}: ${violation}`;
+    if (violation !== null && !this.#violations.includes(text)) this.#violations.push(text);
+  }
+
+  /** A definition that was changed under way says nothing about what is stored. */
+  #note(key: string, plan: Plan): void {
+    const known = this.#plans.get(key);
+    this.#plans.set(key, known === undefined || known === plan ? plan : null);
+  }
+}
+
+const MOVING = { code: "invalid_options", action: "move the clock" } as const;
+
+/** `charge#1 succeeded`, `charge^undo#1 failed`; with its epoch where it is not the first. */
+function textOf({ stepName, direction, epoch, attempt, status }: Attempt): string {
+  const undo = direction === "execute" ? "" : "^undo";
+  return `${stepName}${undo}#${epoch === 1 ? "" : `${epoch}.`}${attempt} ${status}`;
+}
+
+/** Numbers in [0, 1) that are the same in every run (mulberry32). */
+export function randomFrom(seed: number): () => number {
+  let state = Math.imul(seed, 0x9e3779b1) | 0;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 0x1_0000_0000;
+  };
+}
