@@ -20,6 +20,11 @@ export interface Store {
   readonly kind: string;
   /** Whether it can run transactional steps and transactional starts. */
   readonly transactional: boolean;
+  /**
+   * Whether the calling code runs inside the body of one of this store's transactions, where only what is given its `tx`
+   * can be done. Left out by stores in which bodies are in nobody's way.
+   */
+  readonly isInside?: boolean;
 
   /**
    * Inserts executions as they are given, an open attempt included; each one whole or not at all, whatever becomes of

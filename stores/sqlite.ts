@@ -144,6 +144,11 @@ class SqliteStore implements Store {
     };
   }
 
+  get isInside(): boolean {
+    const transaction = this.#inside.getStore();
+    return transaction !== undefined && !transaction.isOver;
+  }
+
   async insert(executions: readonly Execution[], tx?: unknown): Promise<readonly InsertAnswer[]> {
     const insertion = this.#work.insert(executions);
     return await (tx === undefined ? this.#write(insertion) : this.#insertWithin(tx, insertion));
@@ -363,8 +368,7 @@ class SqliteStore implements Store {
   }
 
   #refuseInside(): void {
-    const transaction = this.#inside.getStore();
-    if (transaction === undefined || transaction.isOver) return;
+    if (!this.isInside) return;
     throw new SagaError(
       "inside_transaction",
       "Cannot use the SQLite store inside a transaction's body: it would wait for the body's own end; hand over its tx",

@@ -14,6 +14,8 @@ export interface BatcherOptions<Item, Answer> {
   readonly maxItems: number;
   /** Items with the same key go into different batches; null goes anywhere. */
   readonly keyOf: (item: Item) => string | null;
+  /** Whether an error tells of one item of the batch, and of a batch of which nothing was applied. */
+  readonly isOfOneItem: (error: unknown) => boolean;
 }
 
 interface Waiting<Item, Answer> {
@@ -43,16 +45,21 @@ export class Batcher<Item, Answer> {
   }
 
   async #flush(): Promise<void> {
-    const batch = this.#take();
+    await this.#run(this.#take());
+    // Whoever was answered goes on first, so that what it submits joins the next batch.
+    if (this.#waiting.length > 0) this.#options.clock.soon(() => this.#flush());
+    else this.#busy = false;
+  }
+
+  async #run(batch: readonly Waiting<Item, Answer>[]): Promise<void> {
     try {
       const answers = await this.#options.run(batch.map((one) => one.item));
       for (const [index, one] of batch.entries()) one.resolve(answers[index] as Answer);
     } catch (error) {
-      for (const one of batch) one.reject(error);
+      // One item that cannot be stored or read must not take the others with it: they are repeated one by one.
+      if (batch.length > 1 && this.#options.isOfOneItem(error)) { for (const one of batch) await this.#run([one]); }
+      else for (const one of batch) one.reject(error);
     }
-    // Whoever was answered goes on first, so that what it submits joins the next batch.
-    if (this.#waiting.length > 0) this.#options.clock.soon(() => this.#flush());
-    else this.#busy = false;
   }
 
   #take(): Waiting<Item, Answer>[] {

@@ -10,6 +10,7 @@ import { reconcile } from "../domain/reconcile.ts";
 import { deepFreeze } from "../domain/json.ts";
 import type { Making } from "../domain/making.ts";
 import { type Execution, type ExecutionRecord, type Instant, isActive } from "../domain/record.ts";
+import { isSagaError, SagaError } from "../errors.ts";
 import type { Exchange, Hint } from "../exchange.ts";
 import type { Logger } from "../logger.ts";
 import type { CommitAnswer, InsertAnswer, Store } from "../store.ts";
@@ -87,25 +88,36 @@ export class Parts {
       clock,
       maxItems: MAX_BATCH,
       keyOf: (change) => change.execution.id,
+      isOfOneItem,
     });
     this.#inserts = new Batcher({
       run: (executions) => store.insert(executions),
       clock,
       maxItems: MAX_BATCH,
       keyOf: (execution) => execution.id,
+      isOfOneItem,
     });
-    this.#loads = new Batcher({ run: (ids) => store.load(ids), clock, maxItems: MAX_BATCH, keyOf: () => null });
+    this.#loads = new Batcher({
+      run: (ids) => store.load(ids),
+      clock,
+      maxItems: MAX_BATCH,
+      keyOf: () => null,
+      isOfOneItem,
+    });
   }
 
   commit(change: Change): Promise<CommitAnswer> {
+    this.#refuseInside();
     return this.#commits.submit(change);
   }
 
   insert(execution: Execution): Promise<InsertAnswer> {
+    this.#refuseInside();
     return this.#inserts.submit(execution);
   }
 
   async load(id: string): Promise<ExecutionRecord | null> {
+    this.#refuseInside();
     const record = await this.#loads.submit(id);
     return record === null ? null : frozen(record);
   }
@@ -154,6 +166,15 @@ export class Parts {
     await Promise.all(this.#publishing);
   }
 
+  /** Before it is queued: what waits in a batch for a body that waits for the batch would wait for ever. */
+  #refuseInside(): void {
+    if (this.store.isInside !== true) return;
+    throw new SagaError(
+      "inside_transaction",
+      "Cannot use the engine inside a transaction's body: it would wait for the body's own end; hand over its tx",
+    );
+  }
+
   async #publish(hints: readonly Hint[]): Promise<void> {
     const answers = await this.exchange.publish(hints);
     const unreached = hints.filter((_, index) => answers[index] !== "sent");
@@ -162,6 +183,11 @@ export class Parts {
     await this.store.touch(unreached.map((hint) => hint.executionId), now);
     for (const hint of unreached) this.onWake(now, hint.partition);
   }
+}
+
+/** A value that cannot be stored, a row that cannot be read: the store has applied nothing of the call. */
+function isOfOneItem(error: unknown): boolean {
+  return isSagaError(error, "not_storable") || isSagaError(error, "internal");
 }
 
 /** "Look at this execution", as a hint. */
