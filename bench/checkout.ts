@@ -1,0 +1,69 @@
+/** What is measured: a checkout of three asynchronous steps that each return about 100 bytes of JSON. */
+
+import { Engine, saga } from "../mod.ts";
+import type { Store } from "../src/store.ts";
+
+const NOTE = "as long as what a payment service answers, give or take";
+
+/** The checkout. Its steps await, and have nothing to wait for: what is measured is everything around them. */
+export const checkout = saga<{ orderId: string; cents: number }>("bench.checkout")
+  .step("reserve", async ({ key }) => ({ reservation: await answer(key) }))
+  .step("charge", async ({ key }) => ({ charge: await answer(key) }))
+  .step("ship", async ({ key }) => ({ shipment: await answer(key) }));
+
+/** What a step of the checkout returns, and the hand-written rows of the floor hold: 100 bytes, give or take. */
+export function answer(key: string): Promise<{ readonly ref: string; readonly note: string }> {
+  return Promise.resolve({ ref: key.slice(-20), note: NOTE });
+}
+
+/** What a checkout is started with. */
+export function inputOf(order: number): { orderId: string; cents: number } {
+  return { orderId: `order-${order}`, cents: 1_999 };
+}
+
+/** An engine that runs checkouts, with a worker of its own. */
+export interface CheckoutEngine {
+  /** Runs one checkout from its start to its end; resolves with its id. */
+  run(order: number): Promise<string>;
+  close(): Promise<void>;
+}
+
+/** Opens an engine on a store; the store is left open at its end. */
+export function checkoutEngine(store: Store, concurrency: number): CheckoutEngine {
+  const engine = new Engine({ store, definitions: [checkout] });
+  engine.work({ partitions: { default: { concurrency } } });
+  return {
+    async run(order) {
+      const { execution } = await engine.start(checkout, { input: inputOf(order) });
+      const { status } = await engine.wait(execution.id);
+      if (status !== "completed") throw new Error(`Cannot count execution "${execution.id}": it is ${status}`);
+      return execution.id;
+    },
+    close: () => engine.close(),
+  };
+}
+
+/** Runs `n` checkouts with so many in flight; resolves with how many came to their end each second. */
+export async function throughput(
+  engine: CheckoutEngine,
+  { n, concurrency }: { readonly n: number; readonly concurrency: number },
+): Promise<number> {
+  let started = 0;
+  const lane = async () => {
+    while (started < n) await engine.run(started++);
+  };
+  const begin = performance.now();
+  await Promise.all(Array.from({ length: Math.min(n, concurrency) }, lane));
+  return n / (performance.now() - begin) * 1_000;
+}
+
+/** Runs checkouts one after another; resolves with how long each took, in milliseconds. */
+export async function loneTimes(engine: CheckoutEngine, count: number): Promise<number[]> {
+  const times: number[] = [];
+  for (let order = 0; order < count; order++) {
+    const begin = performance.now();
+    await engine.run(order);
+    times.push(performance.now() - begin);
+  }
+  return times;
+}

@@ -1,0 +1,38 @@
+import assert from "node:assert/strict";
+import { argumentsFor, BENCHES, FULL, optionsOf, QUICK } from "./options.ts";
+
+Deno.test("optionsOf() asks for everything unless it is told otherwise", () => {
+  assert.deepEqual(optionsOf([]), FULL);
+});
+
+Deno.test("optionsOf() takes values after a blank or an equals sign", () => {
+  assert.deepEqual(optionsOf(["--n", "20_000", "--only=idle,lone", "--dir", "/tmp"]), {
+    ...FULL,
+    n: 20_000,
+    only: ["lone", "idle"],
+    dir: "/tmp",
+  });
+});
+
+Deno.test("optionsOf() lets a number override --quick wherever it stands", () => {
+  assert.deepEqual(optionsOf(["--n", "50", "--quick"]), { ...QUICK, n: 50 });
+});
+
+Deno.test("optionsOf() says what it does not understand", () => {
+  assert.deepEqual(["--fast", "--n=0", "--n", "--only=all"].map((arg) => optionsOf([arg])), [
+    "There is no option --fast",
+    "--n is 0; use a whole number from 1 on",
+    "--n needs a value",
+    `There is no measurement "all"; use ${BENCHES.join(", ")}`,
+  ]);
+});
+
+Deno.test("argumentsFor() narrows the arguments to one measurement", () => {
+  assert.deepEqual(argumentsFor(["--quick", "--only=idle,lone", "--n=5"], "idle"), [
+    "--quick",
+    "--n",
+    "5",
+    "--only",
+    "idle",
+  ]);
+});
