@@ -1,6 +1,8 @@
 /** What every store has to let an engine do, as tests that any runner can run. */
 
 import type { Clock } from "../src/clock.ts";
+import { crashCases } from "./engine_conformance/crashes.ts";
+import { messageCases } from "./engine_conformance/messages.ts";
 import { seedFaultCases } from "./engine_conformance/seed_faults.ts";
 import type { Cases, EngineCase, Need } from "./engine_conformance/suite.ts";
 import { type EngineStores, World } from "./engine_conformance/world.ts";
@@ -64,6 +66,8 @@ export function engineConformance(
     addIf: (need, name, run) => missing[need] === null ? add(name, run) : skip(name, missing[need]),
   };
   seedFaultCases(cases);
+  crashCases(cases);
+  messageCases(cases);
 }
 
 async function runCase(

@@ -8,13 +8,17 @@ export class EngineClock implements Clock {
   readonly #base: Clock;
   #offsetMs = 0;
   #latest: Instant = -Infinity;
+  #isFollowing = false;
 
   constructor(base: Clock) {
     this.#base = base;
   }
 
   now(): Instant {
-    this.#latest = Math.max(this.#latest, Math.floor(this.#base.now() + this.#offsetMs));
+    const now = Math.floor(this.#base.now() + this.#offsetMs);
+    // Nothing was written by a time that nobody has compared yet: it must not hold back what is measured.
+    if (!this.#isFollowing) return now;
+    this.#latest = Math.max(this.#latest, now);
     return this.#latest;
   }
 
@@ -39,6 +43,7 @@ export class EngineClock implements Clock {
     const offsetMs = Math.abs(measured) <= (after - before) / 2 + 1 ? 0 : measured;
     const moved = Math.abs(offsetMs - this.#offsetMs);
     this.#offsetMs = offsetMs;
+    this.#isFollowing = true;
     return moved;
   }
 }

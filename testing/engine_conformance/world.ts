@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { setTimeout } from "node:timers";
 import type { Clock } from "../../src/clock.ts";
 import { type Duration, durationMs } from "../../src/definition/duration.ts";
-import type { AnyDefinition } from "../../src/definition/inference.ts";
+import type { AnyDefinition, InputOf } from "../../src/definition/inference.ts";
 import { findTransitionViolation, findViolation } from "../../src/domain/invariants.ts";
 import type { Plan } from "../../src/domain/plan.ts";
 import {
@@ -14,7 +14,8 @@ import {
   isFinished,
   type Operation,
 } from "../../src/domain/record.ts";
-import { Engine, type EngineOptions } from "../../src/engine/engine.ts";
+import { Engine, type EngineOptions, type Worker, type WorkOptions } from "../../src/engine/engine.ts";
+import type { StartOptions } from "../../src/engine/start.ts";
 import type { Change } from "../../src/domain/change.ts";
 import type { Store } from "../../src/store.ts";
 import { VIRTUAL_EPOCH, type VirtualClock, virtualClock } from "../virtual_clock.ts";
@@ -98,6 +99,23 @@ export class World {
     const node = new Node<D>(engine as Engine<D>, around);
     this.#nodes.push(node as unknown as Node<readonly AnyDefinition[]>);
     return node;
+  }
+
+  /** A process that works, and in it an execution that has just begun. */
+  async begin<D extends AnyDefinition>(
+    definition: D,
+    options: {
+      readonly node?: NodeOptions;
+      readonly work?: WorkOptions;
+      readonly start?: Partial<StartOptions<InputOf<D>>>;
+    } = {},
+  ): Promise<{ readonly node: Node<readonly [D]>; readonly id: string; readonly worker: Worker }> {
+    const node = this.node([definition] as const, options.node);
+    const worker = node.work(options.work);
+    // The cases' sagas that need an input are started with one.
+    const start = { input: {}, ...options.start } as StartOptions<InputOf<D>>;
+    const { execution } = await node.engine.start(definition, start);
+    return { node, id: execution.id, worker };
   }
 
   /** The gate of that name: closed until the test opens it. */
