@@ -1,0 +1,222 @@
+/** One run: a storm, the calm after it, and what has to be true then. */
+
+import type { Decisions } from "../../src/engine/parts.ts";
+import type { Tuning } from "../../src/engine/settings.ts";
+import { type ExecutionRecord, isActive } from "../../src/domain/record.ts";
+import { stepOf } from "../../src/domain/plan.ts";
+import type { Clock } from "../../src/clock.ts";
+import type { Store } from "../../src/store.ts";
+import { memoryStore } from "../../stores/memory.ts";
+import { type VirtualClock, virtualClock, VIRTUAL_EPOCH } from "../virtual_clock.ts";
+import { checkedStore, type PlanOf } from "./checked_store.ts";
+import { between, Dice, pick } from "./dice.ts";
+import { drawFaults, type Faults } from "./faults.ts";
+import { Fleet } from "./fleet.ts";
+import type { Scenario, SimulatedEnd, SimulatedRun } from "./scenario.ts";
+import { Storm } from "./storm.ts";
+import { type HistoryLine, World } from "./world.ts";
+
+/** What one run is told. */
+export interface RunOptions {
+  readonly seed: number;
+  readonly scenario: (run: SimulatedRun, faults: Faults) => Scenario;
+  readonly workers: number | null;
+  readonly faults: Faults;
+  readonly stormMs: number;
+  readonly tuning: Tuning;
+  /** What may happen; everything if null. */
+  readonly only: ReadonlySet<string> | null;
+  readonly isNoted: boolean;
+  /** The store under test. */
+  readonly store: (clock: Clock) => Store;
+  readonly decisions: Decisions | null;
+}
+
+/** What came of one run. */
+export interface RunEnd {
+  /** What was wrong, or null. */
+  readonly violation: string | null;
+  /** What happened that need not have. */
+  readonly fired: readonly string[];
+  readonly history: readonly HistoryLine[];
+  /** How the executions ended, and as what they were blocked on the way. */
+  readonly records: readonly ExecutionRecord[];
+  readonly virtualMs: number;
+}
+
+const CALM_CHUNK_MS = 10_000;
+/** Everything ends by itself within so much after the last fault. */
+const REST_WITHIN_MS = 24 * 3_600_000;
+/** Rounds of mending in the end. */
+const MAX_MENDINGS = 12;
+/** Longer than any call that was slowed down or stood still in the storm. */
+const STOP_WITHIN_MS = 400_000;
+
+/** Runs one simulation: a pure function of what it is told. */
+export async function runOnce(options: RunOptions): Promise<RunEnd> {
+  const clock = virtualClock(VIRTUAL_EPOCH, { settleRounds: 1 });
+  const dice = new Dice(options.seed, options.only);
+  const faults = drawFaults(dice, options.faults);
+  const world = new World({ clock, dice, faults, isNoted: options.isNoted });
+  const scenario = options.scenario(runOf(world, options.seed), faults);
+  const store = checkedStore(options.store(clock), world, plansOf(scenario));
+  const random = dice.stream("fleet");
+  const fleet = new Fleet(world, {
+    store,
+    scenario,
+    workers: options.workers ?? between(random, 2, 4),
+    hasBroker: random() < 0.6,
+    concurrency: pick(random, [1, 2, 10]),
+    tuning: { ...tuningByChance(random), ...options.tuning },
+    decisions: options.decisions,
+  });
+  const storm = new Storm(world, fleet, { scenario, lengthMs: options.stormMs });
+  storm.begin();
+  try {
+    await move(world, options.stormMs, () => false);
+    dice.isCalm = true;
+    world.storeOutUntil = world.brokerOutUntil = -Infinity;
+    world.note("simulator", () => "the storm is over");
+    fleet.calm();
+    await conclude({ world, store, scenario, fleet, storm });
+  } catch (error) {
+    // A timer's callback threw: nobody but the code under test sets timers that can.
+    world.report(`something threw outside of everything: ${error instanceof Error ? error.stack : String(error)}`);
+  }
+  fleet.end();
+  return {
+    violation: world.violation,
+    fired: dice.fired,
+    history: world.history ?? [],
+    records: [...world.truth.values()],
+    virtualMs: clock.now() - VIRTUAL_EPOCH,
+  };
+}
+
+/** The memory store, the reference. */
+export function referenceStore(clock: Clock): Store {
+  return memoryStore({ clock });
+}
+
+function runOf(world: World, seed: number): SimulatedRun {
+  return {
+    seed,
+    now: () => world.clock.now(),
+    roll: (name) => world.dice.roll(name),
+    happens: (name, probability) => world.dice.happens(name, probability),
+    note: (who, what) => world.note(who, () => what),
+  };
+}
+
+function plansOf(scenario: Scenario): PlanOf {
+  return ({ sagaName, sagaVersion }) =>
+    scenario.definitions.find((one) => one.name === sagaName && one.version === sagaVersion)?.plan ?? null;
+}
+
+/** Short times, so that much happens in few of them. */
+function tuningByChance(random: () => number): Tuning {
+  return {
+    lease: 10_000,
+    redeliverAfter: pick(random, [5_000, 20_000, 60_000]),
+    turnBudget: pick(random, [1, 5_000, 30_000]),
+    abortGrace: pick(random, [0, 1_000, 5_000]),
+    sweepInterval: pick(random, [5_000, 15_000, 30_000]),
+    maxResumes: pick(random, [1, 5]),
+    backlogThreshold: pick(random, [1, 100]),
+    backlogPatience: pick(random, [60_000, 600_000]),
+    missingAfter: 120_000,
+  };
+}
+
+/** Moves time until something is wrong, or `isDone`; false if the time is over before. */
+async function move(world: World, ms: number, isDone: () => boolean): Promise<boolean> {
+  const end = world.clock.now() + ms;
+  while (world.violation === null) {
+    if (isDone()) return true;
+    if (world.clock.now() >= end) return false;
+    await world.clock.advanceTo(Math.min(end, world.clock.now() + CALM_CHUNK_MS));
+  }
+  return true;
+}
+
+interface Parts {
+  readonly world: World;
+  readonly store: Store;
+  readonly scenario: Scenario;
+  readonly fleet: Fleet;
+  readonly storm: Storm;
+}
+
+/** The calm: everything comes to rest, people mend what needs a person, and everything ends. */
+async function conclude(parts: Parts): Promise<void> {
+  const { world, store, scenario, fleet, storm } = parts;
+  for (let round = 1; round <= MAX_MENDINGS; round++) {
+    const isAtRest = () => storm.waitingClients === 0 && [...world.truth.values()].every(isResting);
+    if (!await move(world, REST_WITHIN_MS, isAtRest)) return world.report(describeRestless(world));
+    if (world.violation !== null) return;
+    if (!mendAll(parts, round)) break;
+  }
+  const wrong = scenario.check?.(await endsOf(world, store)) ?? null;
+  if (wrong !== null) return world.report(wrong);
+  const alive = fleet.workers.filter((seat) => !seat.process.isDead);
+  const stopping = Promise.all(alive.map((seat) => seat.engine.close({ deadline: 1_000 })));
+  let isStopped = false;
+  void stopping.then(() => isStopped = true);
+  if (!await move(world, STOP_WITHIN_MS, () => isStopped)) world.report("a worker does not stop");
+}
+
+async function endsOf(world: World, store: Store): Promise<readonly SimulatedEnd[]> {
+  return await Promise.all(
+    [...world.truth].map(async ([id, record]) => ({ record, operations: await store.operations(id) })),
+  );
+}
+
+/** Whether nothing will happen to it by itself. */
+function isResting({ execution }: ExecutionRecord): boolean {
+  if (execution.request !== null) return false;
+  return !isActive(execution.status) || (execution.waitingFor !== null && execution.dueAt === null);
+}
+
+/** Whether there was anything to mend. */
+function mendAll({ world, scenario, storm }: Parts, round: number): boolean {
+  const planOf = plansOf(scenario);
+  let count = 0;
+  for (const record of world.truth.values()) {
+    const { id, status, waitingFor } = record.execution;
+    if (waitingFor !== null && isActive(status)) {
+      storm.signal(id, waitingFor);
+      count++;
+    }
+    if (status !== "blocked" && status !== "compensation_failed") continue;
+    // A wait that has timed out would do so again.
+    if (isAtWait(record, planOf)) storm.signal(id, record.execution.currentStep);
+    const mending = scenario.mend === undefined ? (round <= 2 ? "retry" : null) : scenario.mend(record);
+    if (mending === null) continue;
+    storm.mend(id, mending);
+    count++;
+  }
+  if (count > 0 && round === MAX_MENDINGS) world.report(describeRestless(world));
+  return count > 0;
+}
+
+function isAtWait({ execution }: ExecutionRecord, planOf: PlanOf): boolean {
+  const plan = planOf(execution);
+  return execution.direction === "execute" && plan !== null && stepOf(plan, execution.currentStep)?.kind === "wait";
+}
+
+function describeRestless(world: World): string {
+  const restless = [...world.truth.values()].filter((record) => !isResting(record) || needsPerson(record))
+    .map(({ execution: { id, status, currentStep, owner, dueAt, wakeAt, blockedReason } }) =>
+      `${id} is ${status}${blockedReason === null ? "" : ` as ${blockedReason}`} at ${currentStep} ` +
+      `(owner ${owner}, due ${timeOf(world, dueAt)}, looked at ${timeOf(world, wakeAt)})`
+    );
+  return `after the last fault something stays: ${restless.join("; ") || "a client is not served"}`;
+}
+
+function needsPerson({ execution: { status } }: ExecutionRecord): boolean {
+  return status === "blocked" || status === "compensation_failed";
+}
+
+function timeOf({ clock }: { readonly clock: VirtualClock }, at: number | null): string {
+  return at === null ? "never" : `${at <= clock.now() ? "" : "+"}${(at - clock.now()) / 1_000} s`;
+}

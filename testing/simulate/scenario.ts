@@ -1,0 +1,72 @@
+/** What a simulation is about: the definitions, what is started, and what has to be true in the end. */
+
+import type { AnyDefinition } from "../../src/definition/inference.ts";
+import type { ExecutionRecord, Instant, Operation } from "../../src/domain/record.ts";
+import type { Json, JsonObject } from "../../src/domain/json.ts";
+import type { SimulatedProcess } from "./process.ts";
+
+/** One run, as a scenario sees it. */
+export interface SimulatedRun {
+  readonly seed: number;
+  /** The true time, which no process knows exactly. */
+  now(): Instant;
+  /** A number in [0, 1), always the same one for a name. */
+  roll(name: string): number;
+  /**
+   * Whether something unpleasant happens, with a probability. Never again once the storm is over; and a shortened
+   * history leaves out what it can. Name each occasion by what tells it from others, such as the execution, the step and
+   * the attempt.
+   */
+  happens(name: string, probability: number): boolean;
+  /** A line for the history. */
+  note(who: string, what: string): void;
+}
+
+/** What is simulated. Made anew for each run, so that nothing is carried over. */
+export interface Scenario {
+  readonly definitions: readonly AnyDefinition[];
+  /** What the engine of a process is given as `resources`; use `process.pause()` for whatever takes time. */
+  readonly resources?: (process: SimulatedProcess) => unknown;
+  readonly starts: readonly SimulatedStart[];
+  readonly signals?: readonly SimulatedSignal[];
+  /**
+   * What a person does about an execution that is blocked or could not be undone, once the storm is over; null to leave
+   * it. A retry if it is not given, where that may help.
+   */
+  readonly mend?: (record: ExecutionRecord) => Mending | null;
+  /** Called in the end with everything that was started; a sentence if something is wrong, else null. */
+  readonly check?: (ends: readonly SimulatedEnd[]) => string | null;
+}
+
+/** How an execution ended. */
+export interface SimulatedEnd {
+  readonly record: ExecutionRecord;
+  /** What people did to it, oldest first. */
+  readonly operations: readonly Operation[];
+}
+
+/** What a person does. */
+export type Mending = "retry" | "compensate" | "skip_step" | "terminate";
+
+/** An execution to be started. */
+export interface SimulatedStart {
+  readonly definition: AnyDefinition;
+  readonly id: string;
+  readonly input: JsonObject;
+  readonly activeKey?: string;
+  readonly partition?: string;
+  /** When it is started, in milliseconds from the beginning of the run; at some time of the storm if not given. */
+  readonly after?: number;
+  /** How long after that it is to begin. */
+  readonly delayMs?: number;
+}
+
+/** A signal to be sent. It is repeated until the store has it, so give it a `signalId` if it must count once. */
+export interface SimulatedSignal {
+  readonly executionId: string;
+  readonly name: string;
+  readonly payload?: Json;
+  readonly signalId?: string;
+  /** When it is sent, in milliseconds from the beginning of the run. */
+  readonly after: number;
+}

@@ -1,0 +1,235 @@
+/** What happens during a storm at times that are planned beforehand: kills, outages, deploys, operators, and clients. */
+
+import { pause } from "../../src/clock.ts";
+import type { Engine } from "../../src/engine/engine.ts";
+import { isSagaError, type SagaErrorCode } from "../../src/errors.ts";
+import { between, pick } from "./dice.ts";
+import type { Fleet, Seat } from "./fleet.ts";
+import type { Mending, Scenario, SimulatedSignal, SimulatedStart } from "./scenario.ts";
+import type { World } from "./world.ts";
+
+/** Refusals that an operator has to expect. */
+const EXPECTED: ReadonlySet<SagaErrorCode> = new Set<SagaErrorCode>([
+  "not_found",
+  "wrong_state",
+  "attempt_open",
+  "request_pending",
+  "past_pivot",
+  "active_key_taken",
+  "store_unavailable",
+  "closed",
+]);
+
+const CLIENT_PATIENCE_MS = 90_000;
+const CLIENT_PAUSE_MS = 5_000;
+
+/** Plans and carries out what is done to a fleet from outside. */
+export class Storm {
+  readonly #world: World;
+  readonly #fleet: Fleet;
+  readonly #scenario: Scenario;
+  readonly #lengthMs: number;
+  readonly #clients = new Set<Promise<void>>();
+  readonly #beganAt: number;
+
+  constructor(world: World, fleet: Fleet, options: { readonly scenario: Scenario; readonly lengthMs: number }) {
+    this.#world = world;
+    this.#fleet = fleet;
+    this.#scenario = options.scenario;
+    this.#lengthMs = options.lengthMs;
+    this.#beganAt = world.clock.now();
+  }
+
+  /** Clients that have not been served yet. */
+  get waitingClients(): number {
+    return this.#clients.size;
+  }
+
+  /** Sets a timer for everything that is to happen. */
+  begin(): void {
+    const { faults } = this.#world;
+    for (const start of this.#scenario.starts) this.#planStart(start);
+    for (const [index, signal] of (this.#scenario.signals ?? []).entries()) this.#planSignal(signal, index);
+    this.#plan("kill", faults.kills, (random) => {
+      const seat = pick(random, this.#fleet.seats);
+      this.#world.note(seat.process.name, () => "is killed");
+      this.#fleet.kill(seat.process);
+    });
+    this.#plan("freeze", faults.freezes, (random) => {
+      const { process } = pick(random, this.#fleet.seats);
+      const ms = between(random, 1_000, 300_000);
+      this.#world.note(process.name, () => `is frozen for ${ms} ms`);
+      this.#fleet.freeze(process, ms);
+    });
+    this.#plan("stop", faults.stops, (random) => this.#stop(pick(random, this.#fleet.workers), random));
+    this.#plan("clock", faults.clockJumps, (random) => {
+      const { process } = pick(random, this.#fleet.seats);
+      const skewMs = between(random, -600_000, 600_000);
+      this.#world.note(process.name, () => `has its clock set, ${skewMs} ms off`);
+      process.skew(skewMs);
+    });
+    this.#plan("outage", faults.outages, (random) => {
+      const ms = between(random, 1_000, 120_000);
+      this.#world.note("store", () => `answers nobody for ${ms} ms`);
+      this.#world.storeOutUntil = this.#world.clock.now() + ms;
+    });
+    this.#plan("broker outage", faults.brokerOutages, (random) => {
+      const ms = between(random, 1_000, 300_000);
+      this.#world.note("broker", () => `takes no hints for ${ms} ms`);
+      this.#world.brokerOutUntil = this.#world.clock.now() + ms;
+    });
+    this.#plan("deploy", faults.deploys, (random) => this.#deploy(random));
+    this.#plan("operator", faults.operators, (random) => this.#operate(random));
+  }
+
+  /** A person mends an execution. */
+  mend(id: string, mending: Mending): void {
+    this.#world.note("operator", () => `${mending} ${id}`);
+    this.#insist(`${mending} ${id}`, (engine) => carryOut(engine, id, mending), EXPECTED);
+  }
+
+  /** A person sends a signal that somebody waits for. */
+  signal(executionId: string, name: string): void {
+    this.#insist(`signal ${executionId}`, (engine) => engine.signal(executionId, name, null), EXPECTED);
+  }
+
+  #plan(kind: string, count: number, act: (random: () => number) => void): void {
+    for (let index = 1; index <= count; index++) {
+      const name = `${kind} ${index}`;
+      const random = this.#world.dice.stream(name);
+      const at = between(random, 1, this.#lengthMs);
+      this.#world.clock.setTimer(at, () => {
+        if (!this.#world.dice.isCalm && this.#world.dice.allows(name)) act(random);
+      });
+    }
+  }
+
+  #planStart(start: SimulatedStart): void {
+    const { clock, dice } = this.#world;
+    if (!dice.allows(`start ${start.id}`)) return;
+    const after = start.after ?? Math.floor(dice.roll(`${start.id} after`) * this.#lengthMs / 2);
+    const delay = start.delayMs === undefined ? {} : { at: this.#beganAt + after + start.delayMs };
+    const options = {
+      id: start.id,
+      input: start.input,
+      ...(start.activeKey === undefined ? {} : { activeKey: start.activeKey }),
+      ...(start.partition === undefined ? {} : { partition: start.partition }),
+      ...delay,
+    };
+    this.#promise(clock.setTimer.bind(clock), after, () =>
+      this.#insist(`start ${start.id}`, async (engine) => {
+        const { execution, created } = await engine.start(start.definition, options as never);
+        this.#world.note("client", () => `start ${start.id}: ${created ? "created" : `not created: ${execution.id}`}`);
+      }, new Set()));
+  }
+
+  #planSignal(signal: SimulatedSignal, index: number): void {
+    const { clock, dice } = this.#world;
+    if (!dice.allows(`signal ${index} ${signal.executionId}`)) return;
+    const options = signal.signalId === undefined ? {} : { signalId: signal.signalId };
+    this.#promise(clock.setTimer.bind(clock), signal.after, () =>
+      this.#insist(`signal ${signal.name} to ${signal.executionId}`, async (engine) => {
+        const isNew = await engine.signal(signal.executionId, signal.name, signal.payload ?? null, options);
+        this.#world.note("client", () => `signal ${signal.name} to ${signal.executionId}: ${isNew ? "sent" : "known"}`);
+      }, new Set<SagaErrorCode>(["wrong_state", "not_found"])));
+  }
+
+  /** Counts as a client from now on, though it acts later. */
+  #promise(setTimer: (ms: number, callback: () => void) => unknown, after: number, act: () => void): void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#clients.add(promise);
+    setTimer(after, () => {
+      act();
+      resolve();
+      this.#clients.delete(promise);
+    });
+  }
+
+  /** A client asks until it is answered: by the store's leave, or with a refusal that it has to accept. */
+  #insist(what: string, ask: (engine: Engine) => Promise<unknown>, expected: ReadonlySet<SagaErrorCode>): void {
+    const asking = this.#ask(what, ask, expected).finally(() => this.#clients.delete(asking));
+    this.#clients.add(asking);
+  }
+
+  async #ask(
+    what: string,
+    ask: (engine: Engine) => Promise<unknown>,
+    expected: ReadonlySet<SagaErrorCode>,
+  ): Promise<void> {
+    const { clock } = this.#world;
+    for (;;) {
+      const answer = await this.#within(CLIENT_PATIENCE_MS, ask(this.#fleet.web.engine));
+      if (answer.kind === "ok") return;
+      if (answer.kind === "error" && !isSagaError(answer.error, "store_unavailable")) {
+        this.#world.note("client", () => `${what}: ${answer.error}`);
+        if (isSagaError(answer.error) && expected.has(answer.error.code)) return;
+        // An engine that was closed has another one in its place soon.
+        if (!isSagaError(answer.error, "closed")) return this.#world.report(`${what}: ${String(answer.error)}`);
+      }
+      await pause(clock, CLIENT_PAUSE_MS);
+    }
+  }
+
+  #within(
+    ms: number,
+    asked: Promise<unknown>,
+  ): Promise<{ readonly kind: "ok" | "late" } | { readonly kind: "error"; readonly error: unknown }> {
+    return new Promise((resolve) => {
+      const cancel = this.#world.clock.setTimer(ms, () => resolve({ kind: "late" }));
+      asked.then(() => resolve({ kind: "ok" }), (error: unknown) => resolve({ kind: "error", error })).finally(cancel);
+    });
+  }
+
+  #stop(seat: Seat, random: () => number): void {
+    const deadlineMs = pick(random, [0, 100, 2_000, 20_000]);
+    this.#world.note(seat.process.name, () => `is told to stop within ${deadlineMs} ms`);
+    seat.process.enter(() => void this.#fleet.stop(seat, deadlineMs));
+  }
+
+  #deploy(random: () => number): void {
+    const seat = pick(random, this.#fleet.workers);
+    const { definitions } = this.#scenario;
+    seat.lacks = definitions.filter(() => random() < 0.6);
+    if (seat.lacks.length === definitions.length) seat.lacks = seat.lacks.slice(1);
+    if (seat.lacks.length === 0) return;
+    this.#fleet.kill(seat.process);
+    this.#world.clock.setTimer(between(random, 10_000, this.#lengthMs), () => {
+      if (this.#world.dice.isCalm) return;
+      seat.lacks = [];
+      this.#fleet.kill(seat.process);
+    });
+  }
+
+  #operate(random: () => number): void {
+    const { id } = pick(random, this.#scenario.starts);
+    const action = pick<Mending>(random, ["retry", "compensate", "compensate", "skip_step", "terminate"]);
+    const { engine, process } = random() < 0.5 ? this.#fleet.web : pick(random, this.#fleet.seats);
+    this.#world.note("operator", () => `asks ${process.name} to ${action} ${id}`);
+    process.enter(() => {
+      carryOut(engine, id, action).then(
+        ({ status, epoch }) => this.#world.note("operator", () => `${action} ${id}: ${status}, epoch ${epoch}`),
+        (error: unknown) => {
+          this.#world.note("operator", () => `${action} ${id}: ${String(error)}`);
+          if (isSagaError(error) && EXPECTED.has(error.code)) return;
+          this.#world.report(`the operator's ${action} of ${id} is answered: ${String(error)}`);
+        },
+      );
+    });
+  }
+}
+
+function carryOut(engine: Engine, id: string, action: Mending): ReturnType<Engine["retry"]> {
+  const by = { actor: "ada", reason: `${action} in a simulation` };
+  switch (action) {
+    case "retry":
+      return engine.retry(id, by);
+    case "compensate":
+      return engine.compensate(id, by);
+    case "skip_step":
+      return engine.skipStep(id, by);
+    case "terminate":
+      return engine.terminate(id, by);
+    default:
+      return action satisfies never;
+  }
+}

@@ -1,0 +1,56 @@
+/** What all parts of one run share: time, chance, the truth, and what was found wrong. */
+
+import type { ExecutionRecord, Instant } from "../../src/domain/record.ts";
+import type { VirtualClock } from "../virtual_clock.ts";
+import type { Dice } from "./dice.ts";
+import type { Faults } from "./faults.ts";
+
+/** One line of a history. */
+export interface HistoryLine {
+  readonly at: Instant;
+  /** The process, or what else acted: `store`, `operator`, `simulator`. */
+  readonly who: string;
+  readonly what: string;
+}
+
+/** Ends what a run was about to do, once something was found wrong. */
+export class World {
+  readonly clock: VirtualClock;
+  readonly dice: Dice;
+  readonly faults: Faults;
+  /** Executions as the store has them. */
+  readonly truth = new Map<string, ExecutionRecord>();
+  /** What happened; null if nobody wants to know. */
+  readonly history: HistoryLine[] | null;
+  /** Until when the store answers nobody. */
+  storeOutUntil: Instant = -Infinity;
+  /** Until when no hint can be sent. */
+  brokerOutUntil: Instant = -Infinity;
+  #violation: string | null = null;
+
+  constructor(
+    options: { readonly clock: VirtualClock; readonly dice: Dice; readonly faults: Faults; readonly isNoted: boolean },
+  ) {
+    this.clock = options.clock;
+    this.dice = options.dice;
+    this.faults = options.faults;
+    this.history = options.isNoted ? [] : null;
+  }
+
+  /** What was found wrong first. */
+  get violation(): string | null {
+    return this.#violation;
+  }
+
+  /** Something is wrong. */
+  report(violation: string): void {
+    if (this.#violation !== null) return;
+    this.#violation = violation;
+    this.note("simulator", () => `VIOLATION: ${violation}`);
+  }
+
+  /** Something happened. */
+  note(who: string, what: () => string): void {
+    this.history?.push({ at: this.clock.now(), who, what: what() });
+  }
+}
