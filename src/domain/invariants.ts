@@ -6,7 +6,7 @@
  */
 
 import { keyOf } from "./attempts.ts";
-import { type Json, type JsonObject, merge } from "./json.ts";
+import { isEqualJson, type Json, type JsonObject, merge } from "./json.ts";
 import { type Plan, stepOf } from "./plan.ts";
 import { type Attempt, type Execution, type ExecutionRecord, isActive, isFinished, type Status } from "./record.ts";
 
@@ -374,7 +374,7 @@ function withoutCommit(before: ExecutionRecord, after: ExecutionRecord): string 
   const { dueAt, wakeAt, resumeCount, signalsSeen } = after.execution;
   const moved: Execution = { ...before.execution, dueAt, wakeAt, resumeCount, signalsSeen };
   const changed = (Object.keys(moved) as (keyof Execution)[])
-    .find((column) => !sameJson(moved[column] as Json, after.execution[column] as Json));
+    .find((column) => !sameJson(moved[column], after.execution[column]));
   if (changed !== undefined) return `${changed} changed without a commit`;
   if (before.execution.owner === null && dueAt !== before.execution.dueAt) return "due_at moved without a commit";
   if (after.attempts.length !== before.attempts.length) return "an attempt was recorded without a commit";
@@ -403,15 +403,7 @@ function inParking(before: Execution, after: Execution): string | null {
   return kept ? null : `it was blocked as ${after.blockedReason}, and what was open did not stay so`;
 }
 
-/** Whether two JSON values are equal; the order of keys is no matter, since a database may change it. */
+/** Equal as a store keeps it: a database may change the order of keys. */
 function sameJson(one: unknown, other: unknown): boolean {
-  if (one === other) return true;
-  if (typeof one !== "object" || typeof other !== "object" || one === null || other === null) return false;
-  if (Array.isArray(one) !== Array.isArray(other)) return false;
-  const keys = Object.keys(one);
-  if (keys.length !== Object.keys(other).length) return false;
-  return keys.every((key) =>
-    Object.hasOwn(other, key) &&
-    sameJson((one as Record<string, unknown>)[key], (other as Record<string, unknown>)[key])
-  );
+  return isEqualJson(one as Json, other as Json);
 }

@@ -149,6 +149,15 @@ export class Walk {
     return followed;
   }
 
+  /** Ends as many attempts so, and opens the next one when it is due. */
+  endTimes(times: number, outcome: Outcome): this {
+    for (let attempt = 1; attempt <= times; attempt++) {
+      if (this.execution.owner === null) this.untilDue().turn();
+      this.end(outcome);
+    }
+    return this;
+  }
+
   /** Ends the open attempt, and nothing else. */
   endOnly(outcome: Outcome): Change {
     const change = applyOutcome(this.record, outcome, this.plan, this.making());

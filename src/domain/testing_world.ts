@@ -70,6 +70,7 @@ export interface World {
   /** The plan that the execution was started by. */
   readonly plan: Plan;
   readonly isPlanKept: boolean;
+  readonly isSkewed: boolean;
   readonly now: Instant;
   readonly record: ExecutionRecord;
   readonly workers: readonly WorkerState[];
@@ -94,6 +95,7 @@ export function aWorld(plan: Plan, skews: readonly number[], rules: Rules = ALL_
     rules,
     plan,
     isPlanKept: true,
+    isSkewed: skews.some((skewMs) => skewMs !== 0),
     now: T0,
     record: startOf(plan),
     workers: skews.map((skewMs) => ({ plan, skewMs, copy: null, run: null, unsure: null })),
@@ -334,12 +336,18 @@ export type Action = "retry" | "compensate" | "skip" | "terminate" | "park" | "u
 
 /** An operator or a sweep acts on a copy of the record: a worker's, which may be stale, or what is stored. */
 export function act(world: World, action: Action, index: number | null = null): World {
-  const copy = (index === null ? null : workerOf(world, index).copy) ?? world.record;
+  const copy = withLeaseOf(world, (index === null ? null : workerOf(world, index).copy) ?? world.record);
   const [drawn, making] = draw(world, null);
   const by = { actor: "ada", reason: action };
   const change = changeOfAction(copy, action, by, making);
   if (change === null) return world;
   return commit({ ...drawn, isTerminated: world.isTerminated || action === "terminate" }, change) ?? world;
+}
+
+/** Renewals raise no revision: a copy whose lease was renewed is no stale one, so it is taken to be read just now. */
+function withLeaseOf({ record }: World, copy: ExecutionRecord): ExecutionRecord {
+  if (copy.execution.revision !== record.execution.revision) return copy;
+  return { ...copy, execution: { ...copy.execution, dueAt: record.execution.dueAt } };
 }
 
 function changeOfAction(
@@ -404,6 +412,10 @@ function commit(world: World, change: Change): World | null {
   if (rules.expired && expired !== null) {
     if (expired.token !== execution.owner || (execution.dueAt ?? Infinity) > expired.at) return null;
   }
+  const takesOver = change.attempts.some((row) => row.status === "abandoned" && row.attempt === execution.attempt);
+  if (takesOver && !world.isSkewed && (execution.dueAt ?? 0) > world.now) {
+    throw new Violation("a live lease was taken over");
+  }
   const written = advance(record, change);
   const attempts = rules.unknown ? written.attempts : written.attempts.map(asIfNothingHappened);
   const after = {
@@ -411,11 +423,11 @@ function commit(world: World, change: Change): World | null {
     attempts,
     execution: { ...change.execution, signalsSeen: execution.signalsSeen },
   };
-  const cut = change.attempts.some((row) => row.status === "superseded") ? execution.dueAt ?? 0 : 0;
+  // Clocks that differ do not agree on whether a lease has ended; the fence holds all the same.
+  const isCut = change.attempts.some((row) => row.status === "superseded") && !world.isSkewed;
+  const cut = isCut ? execution.dueAt ?? 0 : 0;
   const opens = after.execution.owner !== null && after.execution.owner !== execution.owner;
-  // Clocks that differ do not agree on whether it has ended; the fence holds all the same.
-  const agree = world.workers.every(({ skewMs }) => skewMs === 0);
-  if (opens && agree && (after.execution.attemptStartedAt ?? 0) < world.cutUntil) {
+  if (opens && (after.execution.attemptStartedAt ?? 0) < world.cutUntil) {
     throw new Violation("an attempt was opened under a lease that was cut");
   }
   return become({ ...world, cutUntil: Math.max(world.cutUntil, cut) }, after);
