@@ -48,9 +48,9 @@ export function startWorker<Report>(
     ended,
     async kill() {
       try {
-        Deno.kill(child.pid, "SIGKILL");
+        child.kill("SIGKILL");
       } catch (error) {
-        if (!(error instanceof Deno.errors.NotFound) && !(error instanceof TypeError)) throw error;
+        if (!(error instanceof TypeError)) throw error; // it has ended by itself
       }
       await ended;
       await closeInput();
