@@ -133,6 +133,8 @@ const ENGINE_KEYS = [
 
 const MAKE: Place = { code: "invalid_options", action: "make an engine", path: "options" };
 const DEFAULT_CONCURRENCY = 10;
+/** How often an engine compares its clock with the database's, at least while it is used. */
+const COMPARE_EVERY_MS = 60_000;
 const DEFAULT_STOP_MS = 30_000;
 const DEFAULT_PRUNE_LIMIT = 1_000;
 
@@ -164,7 +166,7 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
   readonly #waiting: Waiting;
   /** Starts in flight: a worker that stops meanwhile still has to finish what they hand to it. */
   readonly #starting = new Set<Promise<Started>>();
-  #ready: Promise<void> | null = null;
+  #comparing: Promise<void> | null = null;
   #closing: Promise<void> | null = null;
 
   /**
@@ -549,14 +551,13 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
     await this.#ownExchange?.close();
   }
 
-  /** Before the first write: the offset to the database's clock. */
+  /** Before what depends on the time: the offset to the database's clock, which may have changed since it was known. */
   #begin(): Promise<void> {
     if (this.#closing !== null) return Promise.reject(closed("start an execution"));
-    this.#ready ??= this.#parts.clock.follow(() => this.#parts.store.now()).then(() => {}, (error: unknown) => {
-      this.#ready = null;
-      throw error;
-    });
-    return this.#ready;
+    const { clock, store } = this.#parts;
+    if (!clock.isOlderThan(COMPARE_EVERY_MS)) return Promise.resolve();
+    this.#comparing ??= clock.follow(() => store.now()).then(() => {}).finally(() => this.#comparing = null);
+    return this.#comparing;
   }
 
   async #start(execution: Execution, tx?: unknown): Promise<Started> {

@@ -8,7 +8,8 @@ export class EngineClock implements Clock {
   readonly #base: Clock;
   #offsetMs = 0;
   #latest: Instant = -Infinity;
-  #isFollowing = false;
+  /** When it was compared last, by the base clock; null if it never was. */
+  #comparedAt: Instant | null = null;
 
   constructor(base: Clock) {
     this.#base = base;
@@ -17,9 +18,21 @@ export class EngineClock implements Clock {
   now(): Instant {
     const now = Math.floor(this.#base.now() + this.#offsetMs);
     // Nothing was written by a time that nobody has compared yet: it must not hold back what is measured.
-    if (!this.#isFollowing) return now;
+    if (this.#comparedAt === null) return now;
     this.#latest = Math.max(this.#latest, now);
     return this.#latest;
+  }
+
+  /** How far the base clock is behind the database's, as it was measured last. */
+  get offsetMs(): number {
+    return this.#offsetMs;
+  }
+
+  /** Whether it was not compared within `ms`, as far as a clock that may have been set since can tell. */
+  isOlderThan(ms: number): boolean {
+    if (this.#comparedAt === null) return true;
+    const age = this.#base.now() - this.#comparedAt;
+    return age >= ms || age < 0;
   }
 
   setTimer(delayMs: number, callback: () => void): () => void {
@@ -30,20 +43,14 @@ export class EngineClock implements Clock {
     this.#base.soon(callback);
   }
 
-  /**
-   * Measures the offset anew: the database's time belongs to the middle of the call. Returns by how many milliseconds
-   * the offset has moved.
-   */
-  async follow(now: () => Promise<Instant>): Promise<number> {
+  /** Measures the offset anew: the database's time belongs to the middle of the call. */
+  async follow(now: () => Promise<Instant>): Promise<void> {
     const before = this.#base.now();
     const there = await now();
     const after = this.#base.now();
     const measured = there - (before + after) / 2;
     // Within the error of the measurement there is nothing to correct, and time that stands still helps nobody.
-    const offsetMs = Math.abs(measured) <= (after - before) / 2 + 1 ? 0 : measured;
-    const moved = Math.abs(offsetMs - this.#offsetMs);
-    this.#offsetMs = offsetMs;
-    this.#isFollowing = true;
-    return moved;
+    if (Math.abs(measured - this.#offsetMs) > (after - before) / 2 + 1) this.#offsetMs = measured;
+    this.#comparedAt = after;
   }
 }

@@ -25,6 +25,8 @@ export class Sweeper {
   readonly #worker: WorkerLoop;
   #lastSweepAt: Instant | null = null;
   #announcedAt: Instant | null = null;
+  /** Offset to the database's clock when it was looked at last. */
+  #offsetMs = 0;
   /** The earliest wake time that this process knows of. */
   #expected: Instant = Infinity;
   #wakeUp: (() => void) | null = null;
@@ -169,9 +171,13 @@ export class Sweeper {
     const { name, parts, slots } = this.#worker;
     const { clock, registry, settings, store } = parts;
     const now = clock.now();
-    if (this.#announcedAt !== null && now < this.#announcedAt + ANNOUNCE_EVERY_MS) return;
-    const moved = await clock.follow(() => store.now());
-    if (this.#announcedAt !== null && moved > settings.leaseMs / 3) this.#worker.noteConnection(false);
+    const isAnnounced = this.#announcedAt !== null && now < this.#announcedAt + ANNOUNCE_EVERY_MS;
+    if (isAnnounced && !clock.isOlderThan(ANNOUNCE_EVERY_MS)) return;
+    await clock.follow(() => store.now());
+    // Also what a start has found out meanwhile.
+    const movedMs = Math.abs(clock.offsetMs - this.#offsetMs);
+    this.#offsetMs = clock.offsetMs;
+    if (this.#announcedAt !== null && movedMs > settings.leaseMs / 3) this.#worker.noteConnection(false);
     const seenAt = clock.now();
     await store.workers.announce({
       id: name,
