@@ -73,8 +73,10 @@ export const WORST_FAULTS: Faults = {
 };
 
 /** Nothing goes wrong. */
-export const NO_FAULTS: Faults = Object.fromEntries(Object.keys(WORST_FAULTS).map((key) => [key, 0])) as
-  & Record<keyof Faults, number>;
+export const NO_FAULTS: Faults = Object.fromEntries(Object.keys(WORST_FAULTS).map((key) => [key, 0])) as Record<
+  keyof Faults,
+  number
+>;
 
 /** Kinds of faults that are counted for the whole run. */
 const COUNTED: ReadonlySet<string> = new Set(

@@ -84,9 +84,7 @@ export class Broker {
 
   #deliver(partition: string, queue: Queued[]): void {
     while (queue.length > 0) {
-      const free = this.#consumers.filter((one) =>
-        one.partition === partition && one.running.size < one.concurrency
-      );
+      const free = this.#consumers.filter((one) => one.partition === partition && one.running.size < one.concurrency);
       const consumer = free[this.#turn++ % Math.max(1, free.length)];
       if (consumer === undefined) return;
       this.#hand(queue.shift()!, consumer);

@@ -127,7 +127,9 @@ export class Fleet {
     const isSkewed = faults.skewMs > 0 && dice.happens(`${name} skewed`, 0.7);
     const skewMs = isSkewed ? Math.floor((dice.roll(`${name} skew`) * 2 - 1) * faults.skewMs) : 0;
     const process = new Process(name, clock, skewMs);
-    const known = seat.isWorker ? scenario.definitions.filter((one) => !seat.lacks.includes(one)) : scenario.definitions;
+    const known = seat.isWorker
+      ? scenario.definitions.filter((one) => !seat.lacks.includes(one))
+      : scenario.definitions;
     this.#world.note(name, () => `begins${skewMs === 0 ? "" : `, its clock ${skewMs} ms off`}${lacking(seat)}`);
     seat.process = process;
     const options = {

@@ -3,11 +3,12 @@
 import type { Decisions } from "../../src/engine/parts.ts";
 import type { Tuning } from "../../src/engine/settings.ts";
 import { type ExecutionRecord, isActive } from "../../src/domain/record.ts";
+import { awaitedSignal } from "../../src/domain/next.ts";
 import { stepOf } from "../../src/domain/plan.ts";
 import type { Clock } from "../../src/clock.ts";
 import type { Store } from "../../src/store.ts";
 import { memoryStore } from "../../stores/memory.ts";
-import { type VirtualClock, virtualClock, VIRTUAL_EPOCH } from "../virtual_clock.ts";
+import { VIRTUAL_EPOCH, type VirtualClock, virtualClock } from "../virtual_clock.ts";
 import { checkedStore, type PlanOf } from "./checked_store.ts";
 import { between, Dice, pick } from "./dice.ts";
 import { drawFaults, type Faults } from "./faults.ts";
@@ -172,9 +173,10 @@ async function endsOf(world: World, store: Store): Promise<readonly SimulatedEnd
 }
 
 /** Whether nothing will happen to it by itself. */
-function isResting({ execution }: ExecutionRecord): boolean {
-  if (execution.request !== null) return false;
-  return !isActive(execution.status) || (execution.waitingFor !== null && execution.dueAt === null);
+function isResting(record: ExecutionRecord): boolean {
+  const { request, status, waitingFor, dueAt } = record.execution;
+  if (request !== null) return false;
+  return !isActive(status) || (waitingFor !== null && dueAt === null && awaitedSignal(record) === null);
 }
 
 /** Whether there was anything to mend. */

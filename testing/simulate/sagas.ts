@@ -103,7 +103,8 @@ function addStep(
   const { shape, index, pivotAt } = at;
   const name = `step_${index + 1}`;
   const kind = index === pivotAt ? "pivot" : random() < 0.12 ? "sleep" : random() < 0.2 ? "wait" : "step";
-  if (kind === "sleep") return made.sleep(name, between(random, 0, 60_000));
+  // Shorter than any deadline: past the pivot, a sleep that is longer could never be left.
+  if (kind === "sleep") return made.sleep(name, between(random, 0, made.plan.deadlineMs === null ? 60_000 : 15_000));
   if (kind === "wait") {
     return made.waitFor(name, random() < 0.6 ? { timeout: between(random, 1_000, 200_000) } : {});
   }

@@ -127,11 +127,18 @@ export class Storm {
     const { clock, dice } = this.#world;
     if (!dice.allows(`signal ${index} ${signal.executionId}`)) return;
     const options = signal.signalId === undefined ? {} : { signalId: signal.signalId };
-    this.#promise(clock.setTimer.bind(clock), signal.after, () =>
-      this.#insist(`signal ${signal.name} to ${signal.executionId}`, async (engine) => {
-        const isNew = await engine.signal(signal.executionId, signal.name, signal.payload ?? null, options);
-        this.#world.note("client", () => `signal ${signal.name} to ${signal.executionId}: ${isNew ? "sent" : "known"}`);
-      }, new Set<SagaErrorCode>(["wrong_state", "not_found"])));
+    this.#promise(
+      clock.setTimer.bind(clock),
+      signal.after,
+      () =>
+        this.#insist(`signal ${signal.name} to ${signal.executionId}`, async (engine) => {
+          const isNew = await engine.signal(signal.executionId, signal.name, signal.payload ?? null, options);
+          this.#world.note(
+            "client",
+            () => `signal ${signal.name} to ${signal.executionId}: ${isNew ? "sent" : "known"}`,
+          );
+        }, new Set<SagaErrorCode>(["wrong_state", "not_found"])),
+    );
   }
 
   /** Counts as a client from now on, though it acts later. */
