@@ -12,3 +12,5 @@ export * from "./shop.ts";
 export * from "./fake_exchange.ts";
 export * from "./store_conformance.ts";
 export * from "./virtual_clock.ts";
+export * from "./crash_everywhere.ts";
+export * from "./fault_points.ts";
