@@ -130,8 +130,8 @@ function inTimes({ execution, attempts, signals }: ExecutionRecord): string | nu
 
 function inBlocked(execution: Execution): string | null {
   if (isParked(execution)) return null;
-  if (execution.dueAt !== null) return `it is blocked as ${execution.blockedReason}, and is due`;
   if (execution.owner !== null) return `it is blocked as ${execution.blockedReason}, and an attempt is open`;
+  if (execution.dueAt !== null) return `it is blocked as ${execution.blockedReason}, and is due`;
   return execution.waitingFor === null ? null : `it is blocked as ${execution.blockedReason}, and waits for a signal`;
 }
 

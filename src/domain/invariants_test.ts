@@ -141,8 +141,8 @@ const SPOILT: readonly Spoilt[] = [
   },
   {
     of: "parked",
-    execution: { blockedReason: "bug", dueAt: T0 },
-    says: "it is blocked as bug, and is due",
+    execution: { blockedReason: "bug" },
+    says: "it is blocked as bug, and an attempt is open",
   },
   { of: "blocked", execution: { waitingFor: "charge" }, says: "it is blocked as not_storable, and waits for a signal" },
   { of: "retrying", row: [-1, { attempt: 2 }], says: "attempt 2 of charge in epoch 1 should be number 1" },

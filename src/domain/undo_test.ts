@@ -65,6 +65,13 @@ Deno.test("undoables() lets a result beat not knowing, in whichever order they c
   });
 });
 
+Deno.test("undoables() lets a result beat what is recorded after it", () => {
+  const walk = new Walk(PLAN).runTo("look");
+  const [row] = walk.record.attempts;
+  const later = { ...row!, id: "z", attempt: 2, status: "abandoned", undo: "unknown", result: null } as const;
+  assert.equal(undoables({ ...walk.record, attempts: [row!, later] })[0]?.knowledge, "result");
+});
+
 Deno.test("undoables() counts rows of any epoch", () => {
   const walk = new Walk(PLAN).runTo("charge");
   walk.operate((record, making) => terminate(record, BY, making));
