@@ -1,6 +1,6 @@
 /** What came of all runs, for people. */
 
-import { callOf, describeFault, isBefore, type PlannedFault } from "./faults.ts";
+import { describeFault, type PlannedFault } from "./faults.ts";
 import type { Problem, ProblemKind } from "./judge.ts";
 
 /** One thing that went wrong, in however many runs. */
