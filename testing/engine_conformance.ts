@@ -3,8 +3,10 @@
 import type { Clock } from "../src/clock.ts";
 import { crashCases } from "./engine_conformance/crashes.ts";
 import { messageCases } from "./engine_conformance/messages.ts";
+import { recipeCases } from "./engine_conformance/recipes.ts";
 import { seedFaultCases } from "./engine_conformance/seed_faults.ts";
 import type { Cases, EngineCase, Need } from "./engine_conformance/suite.ts";
+import { sweepCases } from "./engine_conformance/sweeps.ts";
 import { type EngineStores, World } from "./engine_conformance/world.ts";
 
 export type { EngineStores } from "./engine_conformance/world.ts";
@@ -68,6 +70,8 @@ export function engineConformance(
   seedFaultCases(cases);
   crashCases(cases);
   messageCases(cases);
+  sweepCases(cases);
+  recipeCases(cases);
 }
 
 async function runCase(

@@ -37,10 +37,15 @@ export class Outage {
       } catch (error) {
         if (!isOutage(error) || signal.aborted) throw error;
         this.note(error);
-        const full = Math.min(FIRST_PAUSE_MS * 2 ** tries, MAX_PAUSE_MS);
-        await pause(this.#clock, full * (0.5 + this.#random() / 2), signal);
+        await this.rest(tries, signal);
       }
     }
+  }
+
+  /** The pause after so many failures in a row, from 0 on. */
+  async rest(failures: number, signal: AbortSignal): Promise<void> {
+    const full = Math.min(FIRST_PAUSE_MS * 2 ** failures, MAX_PAUSE_MS);
+    await pause(this.#clock, full * (0.5 + this.#random() / 2), signal);
   }
 
   /** Notes a failure that somebody else will repeat. */

@@ -122,6 +122,7 @@ class Turn {
   /** Writes the outcome of an attempt, if there is one, and everything that can be decided from there. */
   async #write(attempt: OpenAttempt | null, outcome: Outcome | null, hintEpoch?: number): Promise<Written> {
     let result = outcome;
+    let failures = 0;
     for (let looks = 1; attempt !== null || looks <= MAX_STALE_LOOKS; looks++) {
       const decided = this.#decide(this.#record, attempt === null ? null : result, hintEpoch);
       if (decided.kind === "dropped") return decided;
@@ -131,6 +132,8 @@ class Turn {
       if (answer?.kind === "rejected") result = this.#rejected(answer, result);
       const again = await this.#reconcile(attempt, change, hint, token);
       if (again !== null) return again;
+      // A store that can be read but not written, a full disk or a read-only replica, is not asked in a loop.
+      if (answer === null) await this.#rest(failures++);
     }
     return DROPPED;
   }
@@ -176,6 +179,13 @@ class Turn {
       this.#host.outage.note(error);
       return null;
     }
+  }
+
+  /** Between two tries; a worker that is gone tries no more. */
+  async #rest(failures: number): Promise<void> {
+    const { gone, outage } = this.#host;
+    await outage.rest(failures, gone);
+    gone.throwIfAborted();
   }
 
   #written(change: Change, hint: Hint | null, token: string): Written {
@@ -229,7 +239,7 @@ class Turn {
   /** Runs the code of a transactional step: its effect and its record commit together, or not at all. */
   async #transact(performance: Performance): Promise<Written> {
     const { attempt } = performance;
-    for (;;) {
+    for (let failures = 0;; failures++) {
       let tried: { readonly change: Change; readonly hint: Hint | null; readonly token: string } | null = null;
       try {
         const made = await this.#parts.store.transaction(async (transaction) => {
@@ -246,6 +256,7 @@ class Turn {
         if (isOutage(error)) this.#host.outage.note(error);
         const written = await this.#found(attempt, tried);
         if (written !== null) return written;
+        if (isOutage(error)) await this.#rest(failures);
       }
     }
   }
