@@ -96,7 +96,9 @@ export class Leases {
     if (due.length > 0 && lateMs > shortest / 3) {
       const steps = [...new Set(due.map((lease) => `${lease.executionId} ${lease.step}`))].slice(0, 3).join(", ");
       logger.warn(
-        `The heartbeat is ${lateMs} ms late: something kept the event loop busy, perhaps a step without an await ` +
+        `The heartbeat is ${
+          Math.round(lateMs)
+        } ms late: something kept the event loop busy, perhaps a step without an await ` +
           `(open: ${steps}); leases of ${shortest} ms are in danger`,
       );
       onBeat("late");

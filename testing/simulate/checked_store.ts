@@ -10,8 +10,16 @@ import type { World } from "./world.ts";
 /** The plan of an execution's definition, or null. */
 export type PlanOf = (execution: Execution) => Plan | null;
 
+/** How a store is checked. */
+export interface CheckOptions {
+  readonly world: World;
+  readonly planOf: PlanOf;
+  /** Whether a write has happened when its call returns, before its promise settles: as in the memory store. */
+  readonly writesAtOnce: boolean;
+}
+
 /** `store` with every write checked against the invariants; what is found goes to the world. */
-export function checkedStore(store: Store, world: World, planOf: PlanOf): Store {
+export function checkedStore(store: Store, { world, planOf, writesAtOnce }: CheckOptions): Store {
   async function check(ids: readonly string[], how: string): Promise<void> {
     const records = await store.load(ids);
     for (const [index, id] of ids.entries()) {
@@ -25,24 +33,32 @@ export function checkedStore(store: Store, world: World, planOf: PlanOf): Store 
     const { execution } = record;
     const before = world.truth.get(execution.id);
     world.truth.set(execution.id, record);
+    world.note("store", () => `${how}: ${describeRow(record)}`);
     const violation = findViolation(record, planOf(execution)) ??
       (before === undefined ? null : findTransitionViolation(before, record));
     if (violation === null) return;
     world.report(`execution ${execution.id} after ${how}: ${violation}`);
   }
 
-  /** Reads in the same instant as the write, so that nothing comes between the two. */
   async function checked<T>(ids: readonly string[], how: string, write: () => Promise<T>): Promise<T> {
     const written = write();
-    const seen = check(ids, how);
+    // Read in the same instant, if that can be, so that nothing comes between the two.
+    const seen = writesAtOnce ? check(ids, how) : null;
     const answer = await written;
-    await seen;
+    await (seen ?? check(ids, how));
     return answer;
   }
 
   const members: Partial<Store> = {
     insert: (executions, tx) => checked(idsOf(executions), "insert", () => store.insert(executions, tx)),
-    commit: (changes) => checked(changes.map(idOfChange), "commit", () => store.commit(changes)),
+    commit(changes) {
+      const alive = findTakeOverOfAlive(changes, world);
+      return checked(changes.map(idOfChange), "commit", async () => {
+        const answers = await store.commit(changes);
+        if (alive !== null && answers[alive.index]?.kind === "committed") world.report(alive.violation);
+        return answers;
+      });
+    },
     renew: (leases) => checked(leases.map((lease) => lease.executionId), "renew", () => store.renew(leases)),
     touch: (ids, now) => checked(ids, "touch", () => store.touch(ids, now)),
     signal: (signal) => checked([signal.executionId], "signal", () => store.signal(signal)),
@@ -67,6 +83,35 @@ export function checkedStore(store: Store, world: World, planOf: PlanOf): Store 
     close: () => store.close(),
     ...members,
   } as Store;
+}
+
+/** Whoever takes an attempt over has to see its lease ended, by the clock that it goes by. */
+function findTakeOverOfAlive(
+  changes: readonly Change[],
+  world: World,
+): { readonly index: number; readonly violation: string } | null {
+  for (const [index, { execution, attempts }] of changes.entries()) {
+    const taken = attempts.find((row) => row.status === "abandoned");
+    const before = world.truth.get(execution.id)?.execution;
+    if (taken === undefined || before === undefined || before.owner === null) continue;
+    if ((before.dueAt ?? 0) <= taken.finishedAt) continue;
+    return { index, violation: `execution ${execution.id}: ${before.owner} is taken over while its lease is alive` };
+  }
+  return null;
+}
+
+/** A record in short, for the history. */
+function describeRow({ execution, attempts }: ExecutionRecord): string {
+  const { id, revision, status, blockedReason, direction, currentStep, epoch, attempt, owner, waitingFor } = execution;
+  const last = attempts.at(-1);
+  return [
+    `${id} r${revision} ${status}${blockedReason === null ? "" : ` as ${blockedReason}`}`,
+    `at ${currentStep}${direction === "execute" ? "" : " (undo)"} ${epoch}.${attempt}`,
+    owner === null ? "" : `open by ${owner}`,
+    waitingFor === null ? "" : `waits for ${waitingFor}`,
+    execution.request === null ? "" : `asked to ${execution.request.action}`,
+    last === undefined ? "" : `(last: ${last.stepName}${last.direction === "execute" ? "" : " (undo)"} ${last.status})`,
+  ].filter((part) => part !== "").join(" ");
 }
 
 function idsOf(executions: readonly Execution[]): readonly string[] {

@@ -28,6 +28,8 @@ export interface Faults {
   readonly frozenCalls: number;
   /** The code of a step does something unpleasant: takes long, times out, fails in one of many ways. */
   readonly roughSteps: number;
+  /** While the code of a step runs, its process is killed or frozen, or an operator acts on the execution. */
+  readonly ambushes: number;
 
   /** Processes that end at some time, with everything that they were at; another one takes their place. */
   readonly kills: number;
@@ -43,7 +45,7 @@ export interface Faults {
   readonly brokerOutages: number;
   /** Times in which a worker is replaced by one that lacks some of the definitions. */
   readonly deploys: number;
-  /** What operators do: retry, compensate, skip a step, terminate. */
+  /** What operators do: retry, compensate, skip a step, terminate, run again, resume what is stuck. */
   readonly operators: number;
   /** How far the clocks of processes are off, at most, in milliseconds. */
   readonly skewMs: number;
@@ -61,6 +63,7 @@ export const WORST_FAULTS: Faults = {
   killedCalls: 0.02,
   frozenCalls: 0.02,
   roughSteps: 0.6,
+  ambushes: 0.4,
   kills: 4,
   freezes: 4,
   stops: 3,
@@ -68,7 +71,7 @@ export const WORST_FAULTS: Faults = {
   outages: 2,
   brokerOutages: 2,
   deploys: 2,
-  operators: 6,
+  operators: 12,
   skewMs: 600_000,
 };
 
@@ -92,11 +95,11 @@ const COUNTED: ReadonlySet<string> = new Set(
   ] satisfies (keyof Faults)[],
 );
 
-/** What of the worst a run has: each kind with a chance of a half, and then any share of it. */
+/** What of the worst a run has: each kind with a chance of three in five, and then any share of it. */
 export function drawFaults(dice: Dice, worst: Faults): Faults {
   const random = dice.stream("faults");
   const drawn = Object.entries(worst).map(([kind, most]) => {
-    const isThere = random() < 0.5;
+    const isThere = random() < 0.6;
     const share = random();
     if (!isThere || most <= 0) return [kind, 0];
     return [kind, COUNTED.has(kind) ? between(() => share, 1, most) : most * share];

@@ -69,7 +69,13 @@ export function faultyStore(store: Store, process: Process, options: { world: Wo
   }
 
   function later<T>(ms: number, work: () => Promise<T>): Promise<T> {
-    return new Promise((resolve) => world.clock.setTimer(ms, () => resolve(work())));
+    world.callsUnderWay++;
+    return new Promise((resolve) =>
+      world.clock.setTimer(ms, () => {
+        world.callsUnderWay--;
+        resolve(work());
+      })
+    );
   }
 
   return {

@@ -4,6 +4,7 @@ import { localExchange } from "../../exchanges/local.ts";
 import type { Exchange, Hint, HintHandler } from "../../src/exchange.ts";
 import { DECISIONS_OPTION, Engine, type Worker } from "../../src/engine/engine.ts";
 import type { Decisions } from "../../src/engine/parts.ts";
+import type { SagaEvent } from "../../src/engine/events.ts";
 import type { Tuning } from "../../src/engine/settings.ts";
 import type { AnyDefinition } from "../../src/definition/inference.ts";
 import type { Logger } from "../../src/logger.ts";
@@ -50,13 +51,15 @@ export class Fleet {
   readonly #world: World;
   readonly #options: FleetOptions;
   readonly #broker: Broker;
-  readonly #watch: CodeWatch;
+  readonly #events = new Set<string>();
+  /** Watches the code that runs in it. */
+  readonly watch: CodeWatch;
 
   constructor(world: World, options: FleetOptions) {
     this.#world = world;
     this.#options = options;
     this.#broker = new Broker(world);
-    this.#watch = new CodeWatch(world);
+    this.watch = new CodeWatch(world);
     const names = ["web", ...Array.from({ length: options.workers }, (_, index) => `w${index + 1}`)];
     this.seats = names.map((name) =>
       ({ name, isWorker: name !== "web", worker: null, lacks: [], count: 0 }) as Partial<Seat> as Seat
@@ -136,7 +139,7 @@ export class Fleet {
       ...tuning,
       store: faultyStore(this.#options.store, process, { world: this.#world, fates: this }),
       exchange: this.#exchangeOf(process),
-      definitions: known.map((one) => this.#watch.observed(one, process)),
+      definitions: known.map((one) => this.watch.observed(one, process)),
       resources: (scenario.resources?.(process) ?? {}) as never,
       clock: process.clock,
       random: dice.stream(`${name} engine`),
@@ -144,12 +147,22 @@ export class Fleet {
       ...(this.#options.decisions === null ? {} : { [DECISIONS_OPTION]: this.#options.decisions }),
     };
     seat.engine = new Engine(options);
+    seat.engine.on("*", (event) => this.#checkEvent(event));
     if (!seat.isWorker) return;
     const partitions = new Set(["default", ...scenario.definitions.map((one) => one.partition)]);
     seat.worker = seat.engine.work({
       name,
       partitions: Object.fromEntries([...partitions].map((partition) => [partition, { concurrency }])),
     });
+  }
+
+  /** An event is told at most once, by whoever made the commit. */
+  #checkEvent(event: SagaEvent): void {
+    if (event.name === "saga.signalled" || event.name === "saga.resumed") return;
+    const { revision } = event.execution;
+    const name = `${event.name} of ${event.executionId} r${revision} ${event.step} ${event.direction} ${event.attempt}`;
+    if (this.#events.has(name)) this.#world.report(`the event ${name} is told twice`);
+    this.#events.add(name);
   }
 
   #exchangeOf(process: Process): Exchange {
@@ -161,9 +174,9 @@ export class Fleet {
   #loggerOf(process: Process): Logger {
     const note = (level: string) => (message: string) => this.#world.note(process.name, () => `${level}: ${message}`);
     const error = (message: string) => {
+      // What the store refuses is a matter for another try, and the history has it; anything else must not happen.
+      if (message.includes("Cannot reach the store")) return;
       note("error")(message);
-      // What the store refuses is a matter for another try; anything else must not happen.
-      if (/unreachable|Cannot reach the store/.test(message)) return;
       this.#world.report(`${process.name} logs: ${message}`);
     };
     return { debug: () => {}, info: note("info"), warn: note("warn"), error };

@@ -15,6 +15,8 @@ type Scope = BaseScope<unknown, unknown, unknown, unknown>;
 export class CodeWatch {
   readonly #world: World;
   readonly #entered = new Set<string>();
+  /** Told of every entry, by a name of its own. */
+  onEnter: (process: Process, executionId: string, name: string) => void = () => {};
 
   constructor(world: World) {
     this.#world = world;
@@ -49,6 +51,7 @@ export class CodeWatch {
       this.#world.note(process.name, () => `${doing} ${step} of ${id} (attempt ${epoch}.${scope.attempt})`);
       const wrong = this.#findWrong(definition, { id, step, direction, number: `${epoch}.${scope.attempt}` });
       if (wrong !== null) this.#world.report(`${process.name} ${doing} ${step} of execution ${id}: ${wrong}`);
+      this.onEnter(process, id, `${id} ${step} ${direction} ${epoch}.${scope.attempt}`);
       return this.#told(process, `${step} of ${id}`, body(scope));
     };
   }

@@ -20,10 +20,11 @@ import { type HistoryLine, World } from "./world.ts";
 /** What one run is told. */
 export interface RunOptions {
   readonly seed: number;
-  readonly scenario: (run: SimulatedRun, faults: Faults) => Scenario;
+  readonly scenario: (run: SimulatedRun, drawn: { readonly faults: Faults; readonly stormMs: number }) => Scenario;
   readonly workers: number | null;
   readonly faults: Faults;
-  readonly stormMs: number;
+  /** Null: drawn for each run. */
+  readonly stormMs: number | null;
   readonly tuning: Tuning;
   /** What may happen; everything if null. */
   readonly only: ReadonlySet<string> | null;
@@ -45,6 +46,7 @@ export interface RunEnd {
   readonly virtualMs: number;
 }
 
+const STORMS_MS = [20_000, 60_000, 180_000, 600_000];
 const CALM_CHUNK_MS = 10_000;
 /** Everything ends by itself within so much after the last fault. */
 const REST_WITHIN_MS = 24 * 3_600_000;
@@ -59,8 +61,14 @@ export async function runOnce(options: RunOptions): Promise<RunEnd> {
   const dice = new Dice(options.seed, options.only);
   const faults = drawFaults(dice, options.faults);
   const world = new World({ clock, dice, faults, isNoted: options.isNoted });
-  const scenario = options.scenario(runOf(world, options.seed), faults);
-  const store = checkedStore(options.store(clock), world, plansOf(scenario));
+  // A short storm is a dense one.
+  const stormMs = options.stormMs ?? pick(dice.stream("storm"), STORMS_MS);
+  const scenario = options.scenario(runOf(world, options.seed), { faults, stormMs });
+  const store = checkedStore(options.store(clock), {
+    world,
+    planOf: plansOf(scenario),
+    writesAtOnce: options.store === referenceStore,
+  });
   const random = dice.stream("fleet");
   const fleet = new Fleet(world, {
     store,
@@ -71,10 +79,10 @@ export async function runOnce(options: RunOptions): Promise<RunEnd> {
     tuning: { ...tuningByChance(random), ...options.tuning },
     decisions: options.decisions,
   });
-  const storm = new Storm(world, fleet, { scenario, lengthMs: options.stormMs });
+  const storm = new Storm(world, fleet, { scenario, lengthMs: stormMs });
   storm.begin();
   try {
-    await move(world, options.stormMs, () => false);
+    await move(world, stormMs, () => false);
     dice.isCalm = true;
     world.storeOutUntil = world.brokerOutUntil = -Infinity;
     world.note("simulator", () => "the storm is over");
@@ -122,7 +130,7 @@ function tuningByChance(random: () => number): Tuning {
     turnBudget: pick(random, [1, 5_000, 30_000]),
     abortGrace: pick(random, [0, 1_000, 5_000]),
     sweepInterval: pick(random, [5_000, 15_000, 30_000]),
-    maxResumes: pick(random, [1, 5]),
+    maxResumes: pick(random, [1, 5, 5]),
     backlogThreshold: pick(random, [1, 100]),
     backlogPatience: pick(random, [60_000, 600_000]),
     missingAfter: 120_000,
@@ -152,7 +160,8 @@ interface Parts {
 async function conclude(parts: Parts): Promise<void> {
   const { world, store, scenario, fleet, storm } = parts;
   for (let round = 1; round <= MAX_MENDINGS; round++) {
-    const isAtRest = () => storm.waitingClients === 0 && [...world.truth.values()].every(isResting);
+    const isAtRest = () =>
+      storm.waitingClients === 0 && world.callsUnderWay === 0 && [...world.truth.values()].every(isResting);
     if (!await move(world, REST_WITHIN_MS, isAtRest)) return world.report(describeRestless(world));
     if (world.violation !== null) return;
     if (!mendAll(parts, round)) break;

@@ -78,7 +78,7 @@ function makeSaga(run: SimulatedRun, random: Random, shape: SagaShape): AnyDefin
   const deadline = random() < 0.25 ? { deadline: between(random, 20_000, 400_000) } : {};
   const partition = random() < 0.2 ? { partition: "slow" } : {};
   let made = saga(shape.name, { version: shape.version, ...deadline, ...partition }) as unknown as AnySaga;
-  const count = between(random, 2, 5);
+  const count = between(random, 2, 6);
   const pivotAt = random() < 0.35 ? between(random, 0, count - 1) : Infinity;
   for (let index = 0; index < count; index++) {
     made = addStep(made, run, random, { shape, index, pivotAt });
@@ -175,8 +175,11 @@ async function perform(run: SimulatedRun, scope: Run, character: Character, roug
     return { [nameOf(key)]: receipt };
   };
   if (!run.happens(`${name} rough`, roughSteps)) {
-    if (random() < 0.5) return act();
-    await resources.process.pause(between(random, 1, character.leaseMs / 2));
+    const how = random();
+    if (how < 0.4) return act();
+    const ms = between(random, 1, character.leaseMs / 2);
+    if (how < 0.7) await pauseWell(scope, ms);
+    else await resources.process.pause(ms);
     return act();
   }
   switch (pick(random, ROUGH)) {
@@ -222,7 +225,7 @@ async function perform(run: SimulatedRun, scope: Run, character: Character, roug
 
 const ROUGH = [
   ...["long", "long", "long", "deaf", "deaf", "hangs", "throws", "throws", "throws_late", "throws_late"] as const,
-  ...["retry_after", "gives_up", "fails", "skips", "completes", "bug", "not_storable"] as const,
+  ...["retry_after", "gives_up", "gives_up", "fails", "skips", "completes", "bug", "bug", "not_storable"] as const,
 ];
 
 /** The undo of a step: forbids the key, too. */
@@ -235,7 +238,7 @@ async function takeBack(run: SimulatedRun, scope: UndoRun, character: Character,
     run.note(resources.process.name, `the effect of ${stepKey} is taken back`);
   };
   if (!run.happens(`${name} rough`, roughSteps)) {
-    if (random() < 0.5) await resources.process.pause(between(random, 1, character.leaseMs / 2));
+    if (random() < 0.6) await pauseWell(scope, between(random, 1, character.leaseMs / 2));
     return act();
   }
   switch (pick(random, ROUGH_UNDO)) {

@@ -1,10 +1,12 @@
 /** What happens during a storm at times that are planned beforehand: kills, outages, deploys, operators, and clients. */
 
 import { pause } from "../../src/clock.ts";
+import type { Execution } from "../../src/domain/record.ts";
 import type { Engine } from "../../src/engine/engine.ts";
 import { isSagaError, type SagaErrorCode } from "../../src/errors.ts";
 import { between, pick } from "./dice.ts";
 import type { Fleet, Seat } from "./fleet.ts";
+import type { Process } from "./process.ts";
 import type { Mending, Scenario, SimulatedSignal, SimulatedStart } from "./scenario.ts";
 import type { World } from "./world.ts";
 
@@ -18,6 +20,7 @@ const EXPECTED: ReadonlySet<SagaErrorCode> = new Set<SagaErrorCode>([
   "active_key_taken",
   "store_unavailable",
   "closed",
+  "unknown_definition",
 ]);
 
 const CLIENT_PATIENCE_MS = 90_000;
@@ -79,7 +82,10 @@ export class Storm {
       this.#world.brokerOutUntil = this.#world.clock.now() + ms;
     });
     this.#plan("deploy", faults.deploys, (random) => this.#deploy(random));
-    this.#plan("operator", faults.operators, (random) => this.#operate(random));
+    this.#plan("operator", faults.operators, (random) => {
+      this.#operate(pick(random, this.#scenario.starts).id, pick(random, ACTIONS), random);
+    });
+    this.#fleet.watch.onEnter = (process, executionId, name) => this.#ambush(process, executionId, `ambush ${name}`);
   }
 
   /** A person mends an execution. */
@@ -105,7 +111,7 @@ export class Storm {
   }
 
   #planStart(start: SimulatedStart): void {
-    const { clock, dice } = this.#world;
+    const { dice } = this.#world;
     if (!dice.allows(`start ${start.id}`)) return;
     const after = start.after ?? Math.floor(dice.roll(`${start.id} after`) * this.#lengthMs / 2);
     const delay = start.delayMs === undefined ? {} : { at: this.#beganAt + after + start.delayMs };
@@ -116,36 +122,35 @@ export class Storm {
       ...(start.partition === undefined ? {} : { partition: start.partition }),
       ...delay,
     };
-    this.#promise(clock.setTimer.bind(clock), after, () =>
-      this.#insist(`start ${start.id}`, async (engine) => {
-        const { execution, created } = await engine.start(start.definition, options as never);
-        this.#world.note("client", () => `start ${start.id}: ${created ? "created" : `not created: ${execution.id}`}`);
-      }, new Set()));
+    const ask = async (engine: Engine) => {
+      const { execution, created } = await engine.start(start.definition, options as never);
+      this.#world.note("client", () => `start ${start.id}: ${created ? "created" : `not created: ${execution.id}`}`);
+    };
+    this.#promise(after, () => {
+      this.#insist(`start ${start.id}`, ask, new Set());
+      if (dice.happens(`start ${start.id} twice`, 0.2)) this.#insist(`start ${start.id} again`, ask, new Set());
+    });
   }
 
   #planSignal(signal: SimulatedSignal, index: number): void {
-    const { clock, dice } = this.#world;
+    const { dice } = this.#world;
     if (!dice.allows(`signal ${index} ${signal.executionId}`)) return;
     const options = signal.signalId === undefined ? {} : { signalId: signal.signalId };
-    this.#promise(
-      clock.setTimer.bind(clock),
-      signal.after,
-      () =>
-        this.#insist(`signal ${signal.name} to ${signal.executionId}`, async (engine) => {
-          const isNew = await engine.signal(signal.executionId, signal.name, signal.payload ?? null, options);
-          this.#world.note(
-            "client",
-            () => `signal ${signal.name} to ${signal.executionId}: ${isNew ? "sent" : "known"}`,
-          );
-        }, new Set<SagaErrorCode>(["wrong_state", "not_found"])),
-    );
+    this.#promise(signal.after, () =>
+      this.#insist(`signal ${signal.name} to ${signal.executionId}`, async (engine) => {
+        const isNew = await engine.signal(signal.executionId, signal.name, signal.payload ?? null, options);
+        this.#world.note(
+          "client",
+          () => `signal ${signal.name} to ${signal.executionId}: ${isNew ? "sent" : "known"}`,
+        );
+      }, new Set<SagaErrorCode>(["wrong_state", "not_found"])));
   }
 
   /** Counts as a client from now on, though it acts later. */
-  #promise(setTimer: (ms: number, callback: () => void) => unknown, after: number, act: () => void): void {
+  #promise(after: number, act: () => void): void {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#clients.add(promise);
-    setTimer(after, () => {
+    this.#world.clock.setTimer(after, () => {
       act();
       resolve();
       this.#clients.delete(promise);
@@ -164,17 +169,24 @@ export class Storm {
     expected: ReadonlySet<SagaErrorCode>,
   ): Promise<void> {
     const { clock } = this.#world;
-    for (;;) {
-      const answer = await this.#within(CLIENT_PATIENCE_MS, ask(this.#fleet.web.engine));
+    for (let asked = 0;;) {
+      const answer = await this.#within(CLIENT_PATIENCE_MS, ask(this.#seatFor(`${what} ${++asked}`).engine));
       if (answer.kind === "ok") return;
       if (answer.kind === "error" && !isSagaError(answer.error, "store_unavailable")) {
         this.#world.note("client", () => `${what}: ${answer.error}`);
         if (isSagaError(answer.error) && expected.has(answer.error.code)) return;
-        // An engine that was closed has another one in its place soon.
-        if (!isSagaError(answer.error, "closed")) return this.#world.report(`${what}: ${String(answer.error)}`);
+        // An engine that was closed has another one in its place soon; one without the definition is not asked again.
+        const isElsewhere = isSagaError(answer.error, "closed") || isSagaError(answer.error, "unknown_definition");
+        if (!isElsewhere) return this.#world.report(`${what}: ${String(answer.error)}`);
       }
       await pause(clock, CLIENT_PAUSE_MS);
     }
+  }
+
+  /** Clients talk to the web process, or to a process that is a worker as well. */
+  #seatFor(name: string): Seat {
+    const random = this.#world.dice.stream(name);
+    return random() < 0.5 ? this.#fleet.web : pick(random, this.#fleet.seats);
   }
 
   #within(
@@ -207,14 +219,38 @@ export class Storm {
     });
   }
 
-  #operate(random: () => number): void {
-    const { id } = pick(random, this.#scenario.starts);
-    const action = pick<Mending>(random, ["retry", "compensate", "compensate", "skip_step", "terminate"]);
+  /** Something happens just while the code of a step runs. */
+  #ambush(process: Process, executionId: string, name: string): void {
+    const { clock, dice, faults } = this.#world;
+    if (!dice.happens(name, faults.ambushes)) return;
+    const random = dice.stream(name);
+    const what = pick(random, ["kill", "freeze", "operator", "operator", "hint"] as const);
+    clock.setTimer(pick(random, [0, 1, 300, 3_000]), () => {
+      switch (what) {
+        case "kill":
+          this.#world.note(process.name, () => "is killed");
+          return this.#fleet.kill(process);
+        case "freeze": {
+          const ms = between(random, 1_000, 60_000);
+          this.#world.note(process.name, () => `is frozen for ${ms} ms`);
+          return this.#fleet.freeze(process, ms);
+        }
+        case "operator":
+          return this.#operate(executionId, pick(random, ACTIONS), random);
+        case "hint":
+          return this.#operate(executionId, "dispatch", random);
+        default:
+          return what satisfies never;
+      }
+    });
+  }
+
+  #operate(id: string, action: Action, random: () => number): void {
     const { engine, process } = random() < 0.5 ? this.#fleet.web : pick(random, this.#fleet.seats);
     this.#world.note("operator", () => `asks ${process.name} to ${action} ${id}`);
     process.enter(() => {
       carryOut(engine, id, action).then(
-        ({ status, epoch }) => this.#world.note("operator", () => `${action} ${id}: ${status}, epoch ${epoch}`),
+        (result) => this.#world.note("operator", () => `${action} ${id}: ${result}`),
         (error: unknown) => {
           this.#world.note("operator", () => `${action} ${id}: ${String(error)}`);
           if (isSagaError(error) && EXPECTED.has(error.code)) return;
@@ -225,18 +261,39 @@ export class Storm {
   }
 }
 
-function carryOut(engine: Engine, id: string, action: Mending): ReturnType<Engine["retry"]> {
+type Action = Mending | "rerun" | "resume_stuck" | "dispatch";
+
+const ACTIONS: readonly Action[] = [
+  ...["retry", "retry", "compensate", "compensate", "compensate", "skip_step", "terminate"] as const,
+  ...["rerun", "resume_stuck", "dispatch"] as const,
+];
+
+/** Carries it out and says in short what came of it. */
+async function carryOut(engine: Engine, id: string, action: Action): Promise<string> {
   const by = { actor: "ada", reason: `${action} in a simulation` };
   switch (action) {
     case "retry":
-      return engine.retry(id, by);
+      return outcomeOf(await engine.retry(id, by));
     case "compensate":
-      return engine.compensate(id, by);
+      return outcomeOf(await engine.compensate(id, by));
     case "skip_step":
-      return engine.skipStep(id, by);
+      return outcomeOf(await engine.skipStep(id, by));
     case "terminate":
-      return engine.terminate(id, by);
+      return outcomeOf(await engine.terminate(id, by));
+    case "rerun":
+      return `as ${(await engine.rerun(id, by)).execution.id}`;
+    case "dispatch":
+      await engine.dispatch(id);
+      return "done";
+    case "resume_stuck": {
+      const { resumed, givenUp } = await engine.resumeStuck({ olderThan: "10s", giveUp: "compensate", maxResumes: 2 });
+      return `resumed ${resumed.length}, gave up ${givenUp.length}`;
+    }
     default:
       return action satisfies never;
   }
+}
+
+function outcomeOf({ status, epoch }: Execution): string {
+  return `${status}, epoch ${epoch}`;
 }

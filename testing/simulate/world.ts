@@ -13,7 +13,7 @@ export interface HistoryLine {
   readonly what: string;
 }
 
-/** Ends what a run was about to do, once something was found wrong. */
+/** What the parts of one run share. */
 export class World {
   readonly clock: VirtualClock;
   readonly dice: Dice;
@@ -26,6 +26,8 @@ export class World {
   storeOutUntil: Instant = -Infinity;
   /** Until when no hint can be sent. */
   brokerOutUntil: Instant = -Infinity;
+  /** Calls that are on their way to the store or back. */
+  callsUnderWay = 0;
   #violation: string | null = null;
 
   constructor(
