@@ -19,6 +19,7 @@ import {
   faultsAt,
   type PlannedFault,
   sampled,
+  withoutSameCrashes,
 } from "./crash_everywhere/faults.ts";
 import { Judge } from "./crash_everywhere/judge.ts";
 import { CrashEverywhereError, type CrashReport, Findings, reportOf } from "./crash_everywhere/report.ts";
@@ -109,8 +110,8 @@ const DEFAULT_WITHIN = "7d";
 /**
  * Runs a saga once without faults, and then once for each fault that can occur: the process dies at a point, a call is
  * refused there, or its answer is lost, before and after every call to the store, the exchange, the resources and the
- * saga's code. Then once for each pair of faults. A process that died is followed by another one, which takes over when
- * the lease has ended. Time is virtual: a run takes a few milliseconds.
+ * saga's code. Then once for each pair of faults, of crashes that leave the same behind only one. A process that died is
+ * followed by another one, which takes over when the lease has ended. Time is virtual: a run takes a few milliseconds.
  *
  * In each run the effects must be the same as without faults. Where the faults have used up the tries or the time of a
  * step, the saga may turn back: then they must be those of a run in which just this step is refused. What differs is an
@@ -167,9 +168,10 @@ export async function crashEverywhere<const D extends AnyDefinition, Resources e
   const points = distinctPoints(clean.passed[0] ?? []);
   const seconds: (readonly PlannedFault[])[] = [];
   const singles = faultsAt(points, 0, checked.kinds);
+  const firsts = new Set(withoutSameCrashes(singles, points));
   for (const fault of singles) {
     const ran = await look(await runOnce(setup, { faults: [fault] }));
-    if (checked.pairs > 0) seconds.push(...followedBy(ran, fault, checked.kinds));
+    if (checked.pairs > 0 && firsts.has(fault)) seconds.push(...followedBy(ran, fault, checked.kinds));
   }
   const pairs = findings.all.length > 0 ? [] : sampled(seconds, checked.pairs);
   for (const faults of pairs) await look(await runOnce(setup, { faults }));
@@ -191,7 +193,8 @@ function followedBy(ran: Ran, first: PlannedFault, kinds: readonly FaultKind[]):
   const process = first.kind === "crash" ? 1 : 0;
   const passed = ran.passed[process] ?? [];
   const later = process === 1 ? passed : passed.slice(passed.indexOf(first.point) + 1);
-  return faultsAt(distinctPoints(later), process, kinds).map((second) => [first, second]);
+  const points = distinctPoints(later);
+  return withoutSameCrashes(faultsAt(points, process, kinds), points).map((second) => [first, second]);
 }
 
 async function checkFails<Resources>(

@@ -102,10 +102,10 @@ export function faultPoints(): FaultPoints {
 
 function clockOf(points: Points, clock: Clock): Clock {
   const timers = new Set<() => void>();
-  points.death.addEventListener("abort", () => {
+  points.onDeath(() => {
     for (const cancel of timers) cancel();
     timers.clear();
-  }, { once: true });
+  });
   return {
     now: () => clock.now(),
     setTimer(delayMs, callback) {

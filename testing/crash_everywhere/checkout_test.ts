@@ -39,7 +39,7 @@ const checkout = saga<Order, Services>("orders.checkout")
     undo: ({ resources, stepKey }) => resources.bank.takeBack(stepKey),
     undoOnFailure: true,
   })
-  .sleep("cooling_off", "10m")
+  .sleep("cooling_off", "1m")
   .pivot("ship", async ({ key, resources }) => {
     await resources.wait(12_000);
     return { parcel: resources.bank.perform(key, "ship") };
@@ -52,7 +52,7 @@ const STORES: Readonly<Record<string, (clock: Clock) => Store>> = {
 };
 
 /** An in-memory SQLite store costs some ten times a memory store: of its pairs so many are run, evenly spread. */
-const SQLITE_PAIRS = 200;
+const SQLITE_PAIRS = 300;
 
 function options(order: Order, storeName: string): CrashOptionsOf<typeof checkout, Services> {
   return {

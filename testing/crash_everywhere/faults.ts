@@ -71,6 +71,27 @@ export function faultsAt(points: readonly string[], process: number, kinds: read
   );
 }
 
+/**
+ * The faults without crashes that leave behind what another one leaves: a process that dies before it calls leaves what
+ * one leaves that dies after the call before, if only the engine ran in between. What it had in mind dies with it.
+ */
+export function withoutSameCrashes(faults: readonly PlannedFault[], points: readonly string[]): PlannedFault[] {
+  const kept = new Set<string>();
+  let mayHaveChanged = true;
+  for (const point of points) {
+    const call = callOf(point);
+    const isLook = LOOKS.has(call);
+    if (mayHaveChanged || (!isLook && !isBefore(point))) kept.add(point);
+    mayHaveChanged = !isLook && (isBefore(point) || isWithinCode(call));
+  }
+  return faults.filter(({ kind, point }) => kind !== "crash" || kept.has(point));
+}
+
+/** Whether user code goes on after the call. */
+function isWithinCode(call: string): boolean {
+  return call.startsWith("resources.") || call.startsWith("store.transaction.");
+}
+
 function isPossible(kind: FaultKind, point: string): boolean {
   if (kind === "crash") return true;
   return !NEVER_FAIL.has(callOf(point)) && isBefore(point) === (kind === "refused");

@@ -112,18 +112,24 @@ function describeReport(report: Omit<CrashReport, "toString">): string {
     return `Saga "${saga}" ends ${end} whatever crashes: ${counts} in ${runs} runs (${tried})`;
   }
   const wrong = findings.reduce((sum, finding) => sum + finding.runs, 0);
-  const head = `Cannot let saga "${saga}" crash everywhere: ${counts}; ${wrong} problems in ${runs} runs (${tried})`;
+  const head = `Cannot let saga "${saga}" crash everywhere: ${counts}; ${
+    plural(wrong, "problem")
+  } in ${runs} runs (${tried})`;
   return [head, ...findings.map(describeFinding)].join("\n\n");
 }
 
 function describeFinding({ advice, details, faults, kind, runs, suspects }: CrashFinding, index: number): string {
   const again = suspects.length === 0 ? "" : `, after ${suspects.map(nameOfCode).join(" and ")} ran again`;
   return [
-    `${index + 1}. ${TITLES[kind]}${again} (${runs === 1 ? "1 run" : `${runs} runs`})`,
+    `${index + 1}. ${TITLES[kind]}${again} (${plural(runs, "run")})`,
     `   faults: ${faults.join(", then ") || "none"}`,
     ...details.map((detail) => `   ${MARKS[kind]}${detail}`),
     `   to do: ${advice}`,
   ].join("\n");
+}
+
+function plural(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 const TITLES: Readonly<Record<ProblemKind, string>> = {

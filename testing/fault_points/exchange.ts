@@ -27,12 +27,25 @@ export function exchangeThrough(points: Points, exchange: Exchange): Exchange {
         exchange.consume(
           partition,
           async (hint) => points.isDead ? await never() : await handler(hint),
-          { concurrency, signal: AbortSignal.any([signal, points.death]) },
+          { concurrency, signal: endedByDeath(points, signal) },
         ), injected),
     depth: (partition) => through("depth", () => exchange.depth(partition), () => null),
     health: () => exchange.health(),
     close: () => points.isDead ? never() : exchange.close(),
   };
+}
+
+function endedByDeath(points: Points, signal: AbortSignal): AbortSignal {
+  const ending = new AbortController();
+  const end = () => {
+    callOff();
+    signal.removeEventListener("abort", end);
+    ending.abort(signal.reason ?? "the process died");
+  };
+  const callOff = points.onDeath(end);
+  if (signal.aborted || points.isDead) end();
+  else signal.addEventListener("abort", end, { once: true });
+  return ending.signal;
 }
 
 function injected(point: string): FaultInjected {

@@ -26,7 +26,7 @@ export class Points {
   readonly passed: string[] = [];
   readonly #faults = new Map<string, Fault>();
   readonly #counts = new Map<string, number>();
-  readonly #death = new AbortController();
+  readonly #mourners = new Set<() => void>();
   #crashedAt: string | null = null;
 
   get crashedAt(): string | null {
@@ -34,12 +34,13 @@ export class Points {
   }
 
   get isDead(): boolean {
-    return this.#death.signal.aborted;
+    return this.#crashedAt !== null;
   }
 
-  /** Aborts when the process dies. */
-  get death(): AbortSignal {
-    return this.#death.signal;
+  /** Calls back when the process dies; the function that it returns calls it off. */
+  onDeath(callback: () => void): () => void {
+    this.#mourners.add(callback);
+    return () => void this.#mourners.delete(callback);
   }
 
   set(point: string, fault: Fault): void {
@@ -49,7 +50,8 @@ export class Points {
   die(at: string): void {
     if (this.isDead) return;
     this.#crashedAt = at;
-    this.#death.abort();
+    for (const callback of this.#mourners) callback();
+    this.#mourners.clear();
   }
 
   /**
@@ -88,6 +90,7 @@ export class Points {
   #meet(name: string, number: number, when: "before" | "after", broken: Broken): void | Promise<void> {
     const point = `${name}#${number}:${when}`;
     this.passed.push(point);
+    if (this.#faults.size === 0) return;
     const fault = this.#faults.get(point) ?? this.#faults.get(`${name}:${when}`);
     if (fault === undefined) return;
     if (fault === "crash") return this.die(point);

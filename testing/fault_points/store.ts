@@ -72,7 +72,7 @@ async function bodyThrough<T>(
   note(tx, transaction.tx);
   const died = Promise.withResolvers<never>();
   const die = () => died.reject(new SagaError("store_unavailable", "Cannot commit the transaction: its process died"));
-  points.death.addEventListener("abort", die, { once: true });
+  const callOff = points.onDeath(die);
   if (points.isDead) die();
   try {
     const running = body({
@@ -86,7 +86,7 @@ async function bodyThrough<T>(
   } catch (error) {
     throw outage ?? error;
   } finally {
-    points.death.removeEventListener("abort", die);
+    callOff();
   }
 }
 
