@@ -13,7 +13,7 @@ import { type DemoView, jsonView, terminalView } from "./checkout_view.ts";
 import { type CheckoutReport, type CheckoutWorkerSettings, TUNING } from "./checkout_worker.ts";
 import { Ledger } from "./ledger.ts";
 import { DECLINED_CARD, shopServices } from "./shop.ts";
-import { startWorker, type WorkerProcess } from "./worker_process.ts";
+import { INTERRUPTIONS, startWorker, type WorkerProcess } from "./worker_process.ts";
 
 const USAGE = `Usage: deno task demo [--json]
 
@@ -200,7 +200,8 @@ async function main(args: readonly string[]): Promise<number> {
   }
   const view = args.includes("--json") ? jsonView() : terminalView();
   const demo = new Demo(await Deno.makeTempDir({ prefix: "leveret-demo-" }), view);
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+  const signals = Deno.build.os === "windows" ? INTERRUPTIONS : [...INTERRUPTIONS, "SIGTERM"] as const;
+  for (const signal of signals) {
     Deno.addSignalListener(signal, () => void demo.close().finally(() => Deno.exit(INTERRUPTED)));
   }
   try {

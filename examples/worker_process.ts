@@ -2,6 +2,9 @@
 
 import { TextLineStream } from "./text_lines.ts";
 
+/** Signals by which a person ends a program at a terminal. */
+export const INTERRUPTIONS: readonly Deno.Signal[] = Deno.build.os === "windows" ? ["SIGINT"] : ["SIGINT", "SIGHUP"];
+
 /** A process as the one that started it sees it. */
 export interface WorkerProcess {
   readonly name: string;
@@ -75,6 +78,6 @@ export function report(value: unknown): void {
 /** In the worker: resolves once whoever started it wants it to stop, or is gone. */
 export async function untilStopped(): Promise<void> {
   // Ctrl-C and a closed terminal reach the whole group; whoever started the worker decides when it stops.
-  for (const signal of ["SIGINT", "SIGHUP"] as const) Deno.addSignalListener(signal, () => {});
+  for (const signal of INTERRUPTIONS) Deno.addSignalListener(signal, () => {});
   for await (const _ of Deno.stdin.readable);
 }
