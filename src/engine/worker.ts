@@ -10,7 +10,7 @@ import { SagaError } from "../errors.ts";
 import type { HandlerAnswer } from "../exchange.ts";
 import type { OpenAttempt } from "./attempt.ts";
 import { Leases } from "./leases.ts";
-import { Outage } from "./outage.ts";
+import { isOutage, Outage } from "./outage.ts";
 import type { Parts } from "./parts.ts";
 import type { Slots } from "./slots.ts";
 import { Sweeper } from "./sweeper.ts";
@@ -193,11 +193,10 @@ export class WorkerLoop implements TurnHost {
   /** Resolves once nothing is being worked on, or the time is over. */
   async #ended(withinMs: number): Promise<void> {
     const over = new AbortController();
-    const end = this.parts.clock.now() + withinMs;
-    while (this.#turns.size > 0 && this.parts.clock.now() < end) {
-      const timer = pause(this.parts.clock, end - this.parts.clock.now(), over.signal);
-      await Promise.race([Promise.allSettled(this.#turns), timer]);
-    }
+    let isOver = false;
+    // One timer, and no look at the time: a clock that was ahead stands still until it has been caught up with.
+    const timer = pause(this.parts.clock, withinMs, over.signal).then(() => isOver = true);
+    while (this.#turns.size > 0 && !isOver) await Promise.race([Promise.allSettled(this.#turns), timer]);
     over.abort();
   }
 
@@ -223,6 +222,8 @@ export class WorkerLoop implements TurnHost {
   }
 
   #complain(what: string, error: unknown): void {
+    // Everything that is taken up in an outage runs into it: one line a second says it for all.
+    if (isOutage(error)) return this.outage.note(error);
     const { class: name, message } = describeError(error);
     this.parts.logger.error(`${what} (${name}: ${message}); a sweep looks again`);
   }
