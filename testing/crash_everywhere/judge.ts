@@ -54,7 +54,9 @@ export class Judge {
     if (ran.end === "stuck" || record === null) return [{ kind: "stuck", details: [describeState(record)] }];
     if (endOf(record) === endOf(this.#clean.record)) return this.#compare(ran, this.#clean);
     if (needsPerson(record)) {
-      if (!this.#acceptsPerson) return [{ kind: "needs_person", details: [describeState(record)] }];
+      if (!this.#acceptsPerson && !needsPerson(this.#clean.record)) {
+        return [{ kind: "needs_person", details: [describeState(record)] }];
+      }
       // What is still to be done is a person's affair; what was done twice is wrong all the same.
       return this.#compare(ran, this.#clean).filter(({ kind }) => kind === "doubled");
     }
@@ -105,8 +107,8 @@ function endOf(record: ExecutionRecord | null): string {
   return blockedReason === null ? status : `blocked as ${blockedReason}`;
 }
 
-function needsPerson(record: ExecutionRecord): boolean {
-  const { status } = record.execution;
+function needsPerson(record: ExecutionRecord | null): boolean {
+  const status = record?.execution.status;
   return status === "blocked" || status === "compensation_failed";
 }
 
