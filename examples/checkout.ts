@@ -50,7 +50,7 @@ const ORDERS: Readonly<Record<string, Order & { readonly title: string }>> = {
     email: "three@shop.example",
   },
   "order-4": {
-    title: "A map; its fraud check takes its time",
+    title: "A map; its payment takes its time",
     item: "a map",
     cents: 1_200,
     card: "card_ok",
@@ -86,13 +86,13 @@ class Demo {
     this.#view.note("One worker, three orders");
     const first = await this.#startWorker("worker-1", charged.resolve);
     await Promise.all(["order-1", "order-2", "order-4"].map((id) => this.#start(id)));
-    // The result is there before the order waits for it: it is kept until then.
-    await this.#passFraudCheck("order-1");
+    // It is there before the order waits for it, and is kept until then.
+    await this.#settle("order-1");
     await Promise.all([this.#ended("order-1"), this.#ended("order-2"), this.#waits("order-4")]);
 
     this.#view.note("order-3: the worker is killed after the charge, before it is recorded");
     await this.#start("order-3");
-    await this.#passFraudCheck("order-3");
+    await this.#settle("order-3");
     await this.#withinLimit(charged.promise);
     await first.kill();
     this.#view.worker(first.name, first.pid, "killed");
@@ -102,7 +102,7 @@ class Demo {
     await this.#ended("order-3");
 
     this.#view.note("order-4: the signal comes");
-    await this.#passFraudCheck("order-4");
+    await this.#settle("order-4");
     await this.#ended("order-4");
     await second.stop();
     this.#view.worker(second.name, second.pid, "stopped");
@@ -151,8 +151,8 @@ class Demo {
     await this.#engine.start(checkout, { id, input });
   }
 
-  async #passFraudCheck(id: string): Promise<void> {
-    await this.#engine.signal(id, "fraud_check", { ok: true }, { signalId: "the-check" });
+  async #settle(id: string): Promise<void> {
+    await this.#engine.signal(id, "settlement", { reference: `money of ${id}` }, { signalId: "settled" });
   }
 
   async #ended(id: string): Promise<void> {

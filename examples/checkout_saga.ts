@@ -34,7 +34,7 @@ export interface ShopServices {
   sendReceipt(email: string, key: string): Promise<void>;
 }
 
-/** Reserves, charges, waits for the fraud check, ships, and writes to the customer. */
+/** Reserves, charges, waits for the money, ships, and writes to the customer. */
 export const checkout = saga<Order, { shop: ShopServices }>("orders.checkout", { version: 1 })
   .step("reserve_stock", {
     run: async ({ context, resources, key }) => ({ reservation: await resources.shop.reserve(context.item, key) }),
@@ -54,11 +54,11 @@ export const checkout = saga<Order, { shop: ShopServices }>("orders.checkout", {
     retry: { attempts: 5, delay: "500ms" },
     timeout: "10s",
   })
-  // The payment service sends the result when it has one; before the step waits for it, or an hour later.
-  .waitFor("fraud_check", { schema: typed<{ ok: boolean }>(), timeout: "2h" })
-  // Once the parcel is booked there is no way back: what comes after is tried until it works, or a person is asked.
-  .pivot("book_parcel", async ({ context, resources, key, fail }) => {
-    if (!context.fraud_check.ok) return fail("The fraud check was not passed");
-    return { parcel: await resources.shop.bookParcel(context.reservation, key) };
+  // The payment service says when it has the money, be it before this step waits for it; after two hours it is refunded.
+  .waitFor("settlement", { schema: typed<{ reference: string }>(), timeout: "2h" })
+  // Whatever may be refused stands before this: once the parcel is booked, or may be, there is no way back.
+  .pivot("book_parcel", async ({ context, resources, key }) => {
+    const parcel = await resources.shop.bookParcel(context.reservation, key);
+    return { parcel };
   })
   .step("send_receipt", ({ context, resources, key }) => resources.shop.sendReceipt(context.email, key));
