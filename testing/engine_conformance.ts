@@ -3,6 +3,7 @@
 import type { Clock } from "../src/clock.ts";
 import { crashCases } from "./engine_conformance/crashes.ts";
 import { messageCases } from "./engine_conformance/messages.ts";
+import { operatorCases } from "./engine_conformance/operators.ts";
 import { recipeCases } from "./engine_conformance/recipes.ts";
 import { seedFaultCases } from "./engine_conformance/seed_faults.ts";
 import type { Cases, EngineCase, Need } from "./engine_conformance/suite.ts";
@@ -72,6 +73,7 @@ export function engineConformance(
   messageCases(cases);
   sweepCases(cases);
   recipeCases(cases);
+  operatorCases(cases);
 }
 
 async function runCase(
