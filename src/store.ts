@@ -66,7 +66,7 @@ export interface Store {
 
   /**
    * Moves the due and wake time of open attempts whose token is stored, also after their lease has ended; the wake
-   * time of a blocked execution stays null. Raises no revision. One answer each, in order.
+   * time of a blocked execution stays as it is: null, unless a request waits. Raises no revision. One answer each, in order.
    */
   renew(leases: readonly Lease[]): Promise<readonly RenewAnswer[]>;
 

@@ -246,8 +246,9 @@ class Memory implements MemoryStore {
   #renew({ executionId, token, until }: Lease): RenewAnswer {
     const row = this.#rows.get(executionId);
     if (row === undefined || row.record.execution.owner !== token) return LOST;
-    const { status, request } = row.record.execution;
-    this.#update(row, { dueAt: until, wakeAt: status === "blocked" ? null : until });
+    const { status, request, wakeAt } = row.record.execution;
+    // Null there, unless a request waits to be looked at.
+    this.#update(row, { dueAt: until, wakeAt: status === "blocked" ? wakeAt : until });
     return { kind: "renewed", request };
   }
 

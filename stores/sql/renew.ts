@@ -13,7 +13,8 @@ export interface Renewer {
 
 /** The renewer of a database. */
 export function renewer(dialect: Dialect): Renewer {
-  // The guard is the token. A blocked execution keeps its wake time, which is null: a sweeper has no business there.
+  // The guard is the token. A blocked execution keeps its wake time: null, since a sweeper has no business there, unless a
+  // request waits.
   const renew = dialect.text(
     `update saga_executions set due_at = ?, wake_at = case when status = 'blocked' then wake_at else ? end
       where id = ? and owner = ?`,

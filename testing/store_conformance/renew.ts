@@ -84,6 +84,18 @@ export function renewCases({ add }: Cases): void {
     );
   }
 
+  add(
+    "renew() keeps the wake time of a blocked execution with a request, which has to be looked at",
+    async ({ first }) => {
+      const request: Request = { action: "compensate", actor: "ann", reason: null, at: T0 };
+      const open = { blockedReason: "not_taken_up", owner: "worker-1/a" } as const;
+      const blocked = anExecution({ status: "blocked", ...open, request, wakeAt: T0 + 5 });
+      await arrange(first, blocked);
+      await first.renew([{ executionId: blocked.id, token: "worker-1/a", until: UNTIL }]);
+      assert.deepEqual(await executionOf(first), { ...blocked, dueAt: UNTIL });
+    },
+  );
+
   add("renew() reports the request that waits, and goes on reporting it", async ({ first, second }) => {
     const open = anExecution({ owner: "worker-1/a" });
     await arrange(first, open);
