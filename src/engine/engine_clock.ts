@@ -8,6 +8,8 @@ export class EngineClock implements Clock {
   readonly #base: Clock;
   #offsetMs = 0;
   #latest: Instant = -Infinity;
+  /** What the base clock said last. */
+  #baseLatest: Instant = -Infinity;
   /** When it was compared last, by the base clock; null if it never was. */
   #comparedAt: Instant | null = null;
 
@@ -16,7 +18,7 @@ export class EngineClock implements Clock {
   }
 
   now(): Instant {
-    const now = Math.floor(this.#base.now() + this.#offsetMs);
+    const now = Math.floor(this.#read() + this.#offsetMs);
     // Nothing was written by a time that nobody has compared yet: it must not hold back what is measured.
     if (this.#comparedAt === null) return now;
     this.#latest = Math.max(this.#latest, now);
@@ -31,7 +33,7 @@ export class EngineClock implements Clock {
   /** Whether it was not compared within `ms`, as far as a clock that may have been set since can tell. */
   isOlderThan(ms: number): boolean {
     if (this.#comparedAt === null) return true;
-    const age = this.#base.now() - this.#comparedAt;
+    const age = this.#read() - this.#comparedAt;
     return age >= ms || age < 0;
   }
 
@@ -45,12 +47,19 @@ export class EngineClock implements Clock {
 
   /** Measures the offset anew: the database's time belongs to the middle of the call. */
   async follow(now: () => Promise<Instant>): Promise<void> {
-    const before = this.#base.now();
+    const before = this.#read();
     const there = await now();
-    const after = this.#base.now();
+    const after = this.#read();
     const measured = there - (before + after) / 2;
     // Within the error of the measurement there is nothing to correct, and time that stands still helps nobody.
     if (Math.abs(measured - this.#offsetMs) > (after - before) / 2 + 1) this.#offsetMs = measured;
     this.#comparedAt = after;
+  }
+  /** The base clock. Where it was set back, time goes on from where it was; the next comparison tells how far it went. */
+  #read(): Instant {
+    const base = this.#base.now();
+    if (base < this.#baseLatest) this.#offsetMs += this.#baseLatest - base;
+    this.#baseLatest = base;
+    return base;
   }
 }
