@@ -17,7 +17,7 @@ import type { Status } from "../src/domain/record.ts";
 import { show } from "../src/errors.ts";
 import type { Store } from "../src/store.ts";
 import { type Faults, WORST_FAULTS } from "./simulate/faults.ts";
-import { formatHistory } from "./simulate/history.ts";
+import { formatHistory, relevantLines } from "./simulate/history.ts";
 import { referenceStore, type RunEnd, runOnce, type RunOptions } from "./simulate/run.ts";
 import { sagasByChance } from "./simulate/sagas.ts";
 import type { Scenario, SimulatedRun } from "./simulate/scenario.ts";
@@ -126,8 +126,8 @@ const EXECUTIONS = { least: 3, spread: 6 };
 export async function simulate(options: SimulateOptions = {}): Promise<Simulation> {
   const run = runOptionsOf(options);
   const end = await runOnce(run);
-  if (end.violation === null) return simulationOf(run.seed, end);
-  return simulationOf(run.seed, options.shortens === false ? end : await shorten(run, end));
+  if (end.violation === null || options.shortens === false) return simulationOf(run.seed, end);
+  return simulationOf(run.seed, await shorten(run, end));
 }
 
 /** A simulation as text: its seed, what was found wrong, and how it came to that. */
@@ -168,7 +168,14 @@ function runOptionsOf(options: SimulateOptions): RunOptions {
 function simulationOf(seed: number, { violation, history, records, virtualMs }: RunEnd): Simulation {
   const ends: Partial<Record<Status, number>> = {};
   for (const { execution: { status } } of records) ends[status] = (ends[status] ?? 0) + 1;
-  return { seed, violation, history, ends, virtualMs };
+  const ids = records.map((record) => record.execution.id);
+  return {
+    seed,
+    violation,
+    history: violation === null ? history : relevantLines(history, violation, ids),
+    ends,
+    virtualMs,
+  };
 }
 
 function wholeNumber(name: string, value: unknown, least: number): number {

@@ -33,7 +33,8 @@ export function checkedStore(store: Store, { world, planOf, writesAtOnce }: Chec
     const { execution } = record;
     const before = world.truth.get(execution.id);
     world.truth.set(execution.id, record);
-    world.note("store", () => `${how}: ${describeRow(record)}`);
+    // A heartbeat that changes nothing else is not worth a line.
+    if (how !== "renew") world.note("store", () => `${how}: ${describeRow(record)}`);
     const violation = findViolation(record, planOf(execution)) ??
       (before === undefined ? null : findTransitionViolation(before, record));
     if (violation === null) return;

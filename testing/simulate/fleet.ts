@@ -175,7 +175,7 @@ export class Fleet {
     const note = (level: string) => (message: string) => this.#world.note(process.name, () => `${level}: ${message}`);
     const error = (message: string) => {
       // What the store refuses is a matter for another try, and the history has it; anything else must not happen.
-      if (message.includes("Cannot reach the store")) return;
+      if (message.includes("Cannot reach the store") || message.includes(`Worker ${process.name} was stopped`)) return;
       note("error")(message);
       this.#world.report(`${process.name} logs: ${message}`);
     };

@@ -2,7 +2,7 @@
 
 import type { Decisions } from "../../src/engine/parts.ts";
 import type { Tuning } from "../../src/engine/settings.ts";
-import { type ExecutionRecord, isActive } from "../../src/domain/record.ts";
+import { type ExecutionRecord, type Instant, isActive } from "../../src/domain/record.ts";
 import { awaitedSignal } from "../../src/domain/next.ts";
 import { stepOf } from "../../src/domain/plan.ts";
 import type { Clock } from "../../src/clock.ts";
@@ -161,7 +161,8 @@ async function conclude(parts: Parts): Promise<void> {
   const { world, store, scenario, fleet, storm } = parts;
   for (let round = 1; round <= MAX_MENDINGS; round++) {
     const isAtRest = () =>
-      storm.waitingClients === 0 && world.callsUnderWay === 0 && [...world.truth.values()].every(isResting);
+      storm.waitingClients === 0 && world.callsUnderWay === 0 &&
+      [...world.truth.values()].every((record) => isResting(record, world.clock.now()));
     if (!await move(world, REST_WITHIN_MS, isAtRest)) return world.report(describeRestless(world));
     if (world.violation !== null) return;
     if (!mendAll(parts, round)) break;
@@ -182,9 +183,10 @@ async function endsOf(world: World, store: Store): Promise<readonly SimulatedEnd
 }
 
 /** Whether nothing will happen to it by itself. */
-function isResting(record: ExecutionRecord): boolean {
-  const { request, status, waitingFor, dueAt } = record.execution;
-  if (request !== null) return false;
+function isResting(record: ExecutionRecord, now: Instant): boolean {
+  const { request, status, waitingFor, dueAt, owner } = record.execution;
+  // Parked by mistake, it goes on as soon as the code that runs has ended.
+  if (request !== null || (owner !== null && (dueAt ?? 0) > now)) return false;
   return !isActive(status) || (waitingFor !== null && dueAt === null && awaitedSignal(record) === null);
 }
 
@@ -216,7 +218,9 @@ function isAtWait({ execution }: ExecutionRecord, planOf: PlanOf): boolean {
 }
 
 function describeRestless(world: World): string {
-  const restless = [...world.truth.values()].filter((record) => !isResting(record) || needsPerson(record))
+  const restless = [...world.truth.values()].filter((record) =>
+    !isResting(record, world.clock.now()) || needsPerson(record)
+  )
     .map(({ execution: { id, status, currentStep, owner, dueAt, wakeAt, blockedReason } }) =>
       `${id} is ${status}${blockedReason === null ? "" : ` as ${blockedReason}`} at ${currentStep} ` +
       `(owner ${owner}, due ${timeOf(world, dueAt)}, looked at ${timeOf(world, wakeAt)})`

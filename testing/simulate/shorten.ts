@@ -6,10 +6,11 @@ import { type RunEnd, runOnce, type RunOptions } from "./run.ts";
 export const SHORTENING_RUNS = 400;
 
 /**
- * Runs again and again with less of what happened, as long as something is still wrong, and returns the end of the
+ * Runs again and again with less of what happened, as long as the same is still wrong, and returns the end of the
  * shortest run, with its history. It takes out halves, then quarters, and so on down to single events.
  */
 export async function shorten(options: RunOptions, failed: RunEnd, maxRuns = SHORTENING_RUNS): Promise<RunEnd> {
+  const kind = kindOf(failed.violation ?? "");
   let kept = failed.fired;
   let runs = 0;
   for (let size = Math.ceil(kept.length / 2); size >= 1 && runs < maxRuns;) {
@@ -18,7 +19,7 @@ export async function shorten(options: RunOptions, failed: RunEnd, maxRuns = SHO
       const rest = [...kept.slice(0, at), ...kept.slice(at + size)];
       const end = await runOnce({ ...options, only: new Set(rest), isNoted: false });
       runs++;
-      if (end.violation === null) {
+      if (end.violation === null || kindOf(end.violation) !== kind) {
         at += size;
         continue;
       }
@@ -30,4 +31,9 @@ export async function shorten(options: RunOptions, failed: RunEnd, maxRuns = SHO
     else if (!isShorter) break;
   }
   return await runOnce({ ...options, only: new Set(kept), isNoted: true });
+}
+
+/** The sentence without names, numbers and times: one failure must not be taken for another. */
+function kindOf(violation: string): string {
+  return violation.replace(/\S*\d\S*/g, "…");
 }

@@ -34,6 +34,7 @@ export class Storm {
   readonly #lengthMs: number;
   readonly #clients = new Set<Promise<void>>();
   readonly #beganAt: number;
+  #asked = 0;
 
   constructor(world: World, fleet: Fleet, options: { readonly scenario: Scenario; readonly lengthMs: number }) {
     this.#world = world;
@@ -169,8 +170,8 @@ export class Storm {
     expected: ReadonlySet<SagaErrorCode>,
   ): Promise<void> {
     const { clock } = this.#world;
-    for (let asked = 0;;) {
-      const answer = await this.#within(CLIENT_PATIENCE_MS, ask(this.#seatFor(`${what} ${++asked}`).engine));
+    for (;;) {
+      const answer = await this.#within(CLIENT_PATIENCE_MS, ask(this.#seatFor(`${what} ${++this.#asked}`).engine));
       if (answer.kind === "ok") return;
       if (answer.kind === "error" && !isSagaError(answer.error, "store_unavailable")) {
         this.#world.note("client", () => `${what}: ${answer.error}`);
