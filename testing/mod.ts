@@ -12,5 +12,6 @@ export * from "./shop.ts";
 export * from "./fake_exchange.ts";
 export * from "./store_conformance.ts";
 export * from "./virtual_clock.ts";
+export { findTransitionViolation, findViolation, rebuildContext } from "../src/domain/invariants.ts";
 export * from "./crash_everywhere.ts";
 export * from "./fault_points.ts";
