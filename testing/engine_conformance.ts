@@ -4,10 +4,13 @@ import type { Clock } from "../src/clock.ts";
 import { crashCases } from "./engine_conformance/crashes.ts";
 import { messageCases } from "./engine_conformance/messages.ts";
 import { operatorCases } from "./engine_conformance/operators.ts";
+import { pauseCases } from "./engine_conformance/pauses.ts";
 import { recipeCases } from "./engine_conformance/recipes.ts";
+import { retryCases } from "./engine_conformance/retries.ts";
 import { seedFaultCases } from "./engine_conformance/seed_faults.ts";
 import type { Cases, EngineCase, Need } from "./engine_conformance/suite.ts";
 import { sweepCases } from "./engine_conformance/sweeps.ts";
+import { undoCases } from "./engine_conformance/undo.ts";
 import { type EngineStores, World } from "./engine_conformance/world.ts";
 
 export type { EngineStores } from "./engine_conformance/world.ts";
@@ -74,6 +77,9 @@ export function engineConformance(
   sweepCases(cases);
   recipeCases(cases);
   operatorCases(cases);
+  undoCases(cases);
+  retryCases(cases);
+  pauseCases(cases);
 }
 
 async function runCase(

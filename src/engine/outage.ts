@@ -45,7 +45,7 @@ export class Outage {
   /** The pause after so many failures in a row, from 0 on. */
   async rest(failures: number, signal: AbortSignal): Promise<void> {
     const full = Math.min(FIRST_PAUSE_MS * 2 ** failures, MAX_PAUSE_MS);
-    await pause(this.#clock, full * (0.5 + this.#random() / 2), signal);
+    await pause(this.#clock, Math.ceil(full * (0.5 + this.#random() / 2)), signal);
   }
 
   /** Notes a failure that somebody else will repeat. */

@@ -214,7 +214,7 @@ export class Sweeper {
     const { clock, random, settings } = parts;
     const now = clock.now();
     // Jitter keeps the sweepers of many workers apart.
-    let until = now + settings.sweepIntervalMs * (0.8 + random() * 0.2);
+    let until = now + Math.ceil(settings.sweepIntervalMs * (0.8 + random() * 0.2));
     const takesOverAt = this.#worker.takesOverAt;
     if (takesOverAt !== null && takesOverAt > now) until = Math.min(until, takesOverAt);
     const planned = () =>
