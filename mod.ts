@@ -33,7 +33,7 @@ export {
   Engine,
   type EngineHealth,
   type EngineOptions,
-  type PruneOptions,
+  type RetentionOptions,
   type RunningAttempt,
   type SignalOptions,
   type StopOptions,

@@ -55,8 +55,11 @@ export type SagaErrorCode =
 
 /** What callers may want to know beside the code. */
 export interface SagaErrorDetails {
+  /** The execution that it is about. */
   readonly executionId?: string;
+  /** State that the execution is in. */
   readonly status?: Status;
+  /** Why it is blocked. */
   readonly blockedReason?: BlockedReason;
   /** Where in a value, a definition or the options: `$.items[3]`, `steps.charge.retry`. */
   readonly path?: string;
@@ -66,10 +69,14 @@ export interface SagaErrorDetails {
 
 /** An error of the library, with a stable {@linkcode code}. Its message says what was wrong and what to do. */
 export class SagaError extends Error {
+  /** Class of the error, for logs. */
   override readonly name: string = "SagaError";
+  /** What callers branch on. */
   readonly code: SagaErrorCode;
+  /** What callers may want to know beside. */
   readonly details: SagaErrorDetails;
 
+  /** An error with its code and message, and what is known beside. */
   constructor(code: SagaErrorCode, message: string, options: { details?: SagaErrorDetails; cause?: unknown } = {}) {
     super(message, options.cause === undefined ? {} : { cause: options.cause });
     this.code = code;
@@ -84,10 +91,12 @@ export function isSagaError(error: unknown, code?: SagaErrorCode): error is Saga
 
 /** Thrown by a step to be tried again at a time of its own choosing; it still uses up an attempt. */
 export class RetryAfter extends Error {
+  /** Class of the error, for logs. */
   override readonly name = "RetryAfter";
   /** Milliseconds to wait, or the instant at which to try again. */
   readonly when: number | Date;
 
+  /** An error with its code and message, and what is known beside. */
   constructor(when: number | Date, options: { message?: string; cause?: unknown } = {}) {
     super(options.message ?? "To be tried again later", options.cause === undefined ? {} : { cause: options.cause });
     this.when = when;
@@ -96,15 +105,18 @@ export class RetryAfter extends Error {
 
 /** Thrown by a step that would fail again however often it were tried: no further attempts. */
 export class NonRetryable extends Error {
+  /** Class of the error, for logs. */
   override readonly name = "NonRetryable";
 }
 
 /** The reason of an aborted `signal`, and the class of the failure that follows from it. */
 export class AttemptAborted extends Error {
+  /** Class of the error, for logs. */
   override readonly name: string;
   /** Why the attempt has to stop. */
   readonly why: AbortReason;
 
+  /** An error with its code and message, and what is known beside. */
   constructor(why: AbortReason, message: string) {
     super(message);
     this.why = why;

@@ -9,11 +9,15 @@ import type { Direction } from "./domain/record.ts";
 
 /** "Look at this execution." Only the id decides; step and direction are for the log. */
 export interface Hint {
+  /** The execution to look at. */
   readonly executionId: string;
   /** The execution's generation when the hint was made. A hint of another generation is dropped. */
   readonly epoch: number;
+  /** Lane. */
   readonly partition: string;
+  /** Where its cursor stood. */
   readonly step: string;
+  /** Which way it went. */
   readonly direction: Direction;
 }
 
@@ -44,7 +48,9 @@ export interface Depth {
 
 /** Whether a part works, and what is wrong if it does not. */
 export interface Health {
+  /** Whether all of it works. */
   readonly ok: boolean;
+  /** What else is known of it. */
   readonly detail: string;
 }
 

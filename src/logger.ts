@@ -2,9 +2,13 @@
 
 /** A logger; `console` is one. */
 export interface Logger {
+  /** Progress of steps. */
   debug(message: string): void;
+  /** What is worth knowing. */
   info(message: string): void;
+  /** What went wrong and is taken care of. */
   warn(message: string): void;
+  /** What needs somebody. */
   error(message: string): void;
 }
 

@@ -137,16 +137,23 @@ export type CommitAnswer =
 
 /** A row without its JSON, for waiters. */
 export interface ExecutionStatus {
+  /** Unique, for good. */
   readonly id: string;
+  /** Where it is in its life. */
   readonly status: Status;
+  /** Generation, as it is stored. */
   readonly epoch: number;
+  /** Raised by one with every commit. */
   readonly revision: number;
 }
 
 /** An open attempt's lease, to be renewed. */
 export interface Lease {
+  /** The execution that it belongs to. */
   readonly executionId: string;
+  /** Token of the open attempt. */
   readonly token: string;
+  /** Until then. */
   readonly until: Instant;
 }
 
@@ -157,13 +164,17 @@ export type RenewAnswer =
 
 /** A definition and version that a worker knows. */
 export interface DefinitionKey {
+  /** Name. */
   readonly name: string;
+  /** Version, from 1. */
   readonly version: number;
 }
 
 /** Which executions a worker can look at. */
 export interface WakeFilter {
+  /** Lanes, by name. */
   readonly partitions: readonly string[];
+  /** Definitions and versions that are known. */
   readonly definitions: readonly DefinitionKey[];
   /** Whether those with an open attempt (whose lease has ended then) are included. */
   readonly takeOver: boolean;
@@ -171,9 +182,11 @@ export interface WakeFilter {
 
 /** What to hand out, and for how long it is then left alone. */
 export interface ClaimOptions extends WakeFilter {
+  /** The present, by the database. */
   readonly now: Instant;
   /** At most this many; at least 1. */
   readonly limit: number;
+  /** How long those that are handed out are left alone, at first. */
   readonly patienceMs: number;
   /** Whether resumeCount is raised. */
   readonly counted: boolean;
@@ -181,10 +194,15 @@ export interface ClaimOptions extends WakeFilter {
 
 /** An execution that was handed out, as it is after the claim. */
 export interface Claimed {
+  /** The execution that it belongs to. */
   readonly executionId: string;
+  /** Generation, as it is stored. */
   readonly epoch: number;
+  /** Lane. */
   readonly partition: string;
+  /** Where its cursor stands. */
   readonly currentStep: string;
+  /** Hints sent since the last commit. */
   readonly resumeCount: number;
 }
 
@@ -192,9 +210,13 @@ export interface Claimed {
 export interface NewSignal {
   /** Id of the row. */
   readonly id: string;
+  /** The execution that it belongs to. */
   readonly executionId: string;
+  /** Name. */
   readonly name: string;
+  /** What was sent. */
   readonly payload: Json;
+  /** The sender's own id, unique per execution, or null. */
   readonly signalId: string | null;
   /** An audit row that is written with it. */
   readonly operation: Operation | null;
@@ -219,9 +241,13 @@ export interface StoreTransaction {
 
 /** A worker as others see it. */
 export interface WorkerRow {
+  /** Unique, for good. */
   readonly id: string;
+  /** Lanes, by name. */
   readonly partitions: readonly string[];
+  /** Definitions and versions that are known. */
   readonly definitions: readonly DefinitionKey[];
+  /** When it was seen last. */
   readonly seenAt: Instant;
   /** Counts as alive until then. */
   readonly until: Instant;
@@ -247,13 +273,17 @@ export interface WorkerDirectory {
 
 /** What to look for among the executions that nobody can run. */
 export interface UnservedOptions {
+  /** The present, by the database. */
   readonly now: Instant;
+  /** Overdue since then or longer. */
   readonly overdueSince: Instant;
+  /** At most so many. */
   readonly limit: number;
 }
 
 /** What to delete. */
 export interface PruneOptions {
+  /** Finished before then. */
   readonly finishedBefore: Instant;
   /** Finished statuses only. */
   readonly statuses: readonly Status[];

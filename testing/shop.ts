@@ -4,8 +4,11 @@ import { NonRetryable } from "../src/errors.ts";
 
 /** One effect that the shop has had, by the key under which it was asked for. */
 export interface ShopEntry {
+  /** The idempotency key. */
   readonly key: string;
+  /** What was done. */
   readonly what: string;
+  /** What the shop answered. */
   readonly receipt: string;
   /** Whether it was taken back. */
   readonly undone: boolean;

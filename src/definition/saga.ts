@@ -125,7 +125,7 @@ export interface PivotOptions<Input, Context, Resource, Resources, Result> exten
 }
 
 /** What can be said of a wait. */
-export interface WaitOptions<Payload> {
+export interface WaitForOptions<Payload> {
   /** How long to wait at most; then the wait fails as `WaitTimeout`. For ever by default. */
   readonly timeout?: Duration;
   /** What the payload must be. */
@@ -230,7 +230,7 @@ export interface Saga<Input, Context, Resource, Resources, Names extends string,
    */
   waitFor<const Name extends string, Payload = Json>(
     name: Name & FreshName<Name, Names> & FreshKey<Name, Payload, Context>,
-    options?: WaitOptions<Payload>,
+    options?: WaitForOptions<Payload>,
   ): Saga<
     Input,
     Context & { readonly [K in Name]: DeepReadonly<Payload> },

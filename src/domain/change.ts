@@ -13,6 +13,7 @@ export interface Change {
   readonly attempts: readonly Attempt[];
   /** Ids (rows, not `signalId`s) of the signals that it consumes. */
   readonly consumed: readonly string[];
+  /** Audit rows that are written with it. */
   readonly operations: readonly Operation[];
   /** Guard: the stored count of signals must be this. Set when the commit leaves the execution waiting. */
   readonly signalsSeen: number | null;
@@ -22,7 +23,9 @@ export interface Change {
 
 /** An open attempt whose lease has ended. */
 export interface Expired {
+  /** Token of the open attempt. */
   readonly token: string;
+  /** Its lease must have ended by then. */
   readonly at: Instant;
 }
 

@@ -19,18 +19,25 @@ export interface ErrorData {
 
 /** Why an execution went wrong, as it is stored with the execution. */
 export interface Failure {
+  /** Class of the error. */
   readonly class: string;
+  /** What it said. */
   readonly message: string;
   /** The step at which it happened, or null if it was no step's. */
   readonly step: string | null;
+  /** When. */
   readonly at: Instant;
+  /** What lay behind it. */
   readonly cause?: FailureCause;
 }
 
 /** What lay behind a failure. */
 export interface FailureCause {
+  /** Class of the error. */
   readonly class: string;
+  /** What it said. */
   readonly message: string;
+  /** What lay behind it. */
   readonly cause?: FailureCause;
 }
 

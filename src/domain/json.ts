@@ -5,6 +5,7 @@ export type Json = string | number | boolean | null | readonly Json[] | JsonObje
 
 /** An object of JSON values. */
 export interface JsonObject {
+  /** Any number of values by key; none of them is undefined. */
   readonly [key: string]: Json;
 }
 

@@ -59,9 +59,13 @@ export type Undo = "result" | "unknown" | "none";
 
 /** What an operator (or a parent) asked of an execution whose attempt is open; carried out once that attempt ends. */
 export interface Request {
+  /** What was done or asked for. */
   readonly action: "compensate" | "skip_step";
+  /** Who did it, if that was said. */
   readonly actor: string | null;
+  /** Why, if that was said. */
   readonly reason: string | null;
+  /** When. */
   readonly at: Instant;
   /** `skip_step` only: what the skipped step is to add to the context. */
   readonly result?: JsonObject | null;
@@ -69,13 +73,21 @@ export interface Request {
 
 /** One run of a definition: one row of `saga_executions`. */
 export interface Execution {
+  /** Unique, for good. */
   readonly id: string;
+  /** Name of its definition. */
   readonly sagaName: string;
+  /** Version of its definition. */
   readonly sagaVersion: number;
+  /** Type of what it is about. */
   readonly resourceType: string | null;
+  /** Id of what it is about. */
   readonly resourceId: string | null;
+  /** Lane. */
   readonly partition: string;
+  /** Where it is in its life. */
   readonly status: Status;
+  /** Whether it went forward or back. */
   readonly direction: Direction;
   /** Name of the step that the cursor stands on. */
   readonly currentStep: string;
@@ -99,22 +111,29 @@ export interface Execution {
   readonly openUndo: Undo | null;
   /** While an attempt is open: the kind of its step, so that a row can be written for it without the definition. */
   readonly openKind: StepKind | null;
+  /** What waits for the open attempt to end. */
   readonly request: Request | null;
   /** Hints sent since the last commit. */
   readonly resumeCount: number;
   /** End of the time for going forward. */
   readonly deadlineAt: Instant | null;
+  /** What it was started with. */
   readonly input: JsonObject;
+  /** The input and what the steps have written, merged. */
   readonly context: JsonObject;
+  /** What a workflow returned; null for a saga. */
   readonly output: Json;
   /** Why it went wrong on the way forward; never overwritten by what an undo ran into. */
   readonly failure: Failure | null;
+  /** What an undo ran into. */
   readonly compensationFailure: Failure | null;
+  /** Why it is blocked. */
   readonly blockedReason: BlockedReason | null;
   /** The key of "one active execution per key", kept for good. */
   readonly activeKey: string | null;
   /** `<saga>:<key>`, unique among executions; null once finished. */
   readonly activeSlot: string | null;
+  /** The execution that called it, or null. */
   readonly parentId: string | null;
   /** Token of the call that started it: tells that call's repetition that the row is its own. */
   readonly startToken: string | null;
@@ -122,62 +141,93 @@ export interface Execution {
   readonly revision: number;
   /** W3C traceparent of the caller. */
   readonly trace: string | null;
+  /** When it was started. */
   readonly startedAt: Instant;
+  /** When its cursor moved last. */
   readonly lastProgressAt: Instant;
+  /** When it ended. */
   readonly finishedAt: Instant | null;
+  /** How long it took. */
   readonly durationMs: number | null;
 }
 
 /** One ended try of a step or of an undo: one row of `saga_step_attempts`, inserted once and never changed. */
 export interface Attempt {
+  /** Unique, for good. */
   readonly id: string;
+  /** The execution that it belongs to. */
   readonly executionId: string;
+  /** The step. */
   readonly stepName: string;
+  /** Whether it went forward or back. */
   readonly direction: Direction;
+  /** Generation, as it is stored. */
   readonly epoch: number;
   /** From 1, without gaps, within one step, direction and epoch. */
   readonly attempt: number;
+  /** What kind of step it is of. */
   readonly kind: StepKind;
   /** Place of the step in its definition, from 0. */
   readonly position: number;
+  /** Where it is in its life. */
   readonly status: AttemptStatus;
+  /** When it was started. */
   readonly startedAt: Instant;
+  /** When it ended. */
   readonly finishedAt: Instant;
+  /** How long it took. */
   readonly durationMs: number;
+  /** Class of what was thrown. */
   readonly errorClass: string | null;
+  /** Message of what was thrown, cut at 2,000 characters. */
   readonly errorMessage: string | null;
+  /** Stack of what was thrown, cut at 8,000 characters. */
   readonly errorBacktrace: string | null;
   /** When the next try is due, if there is one. */
   readonly retryAt: Instant | null;
   /** What the step wrote: the patch that was merged into the context. */
   readonly result: JsonObject | null;
+  /** What its undo would need. */
   readonly undo: Undo;
   /** The idempotency key that the user's code was given. */
   readonly key: string;
   /** Why it was skipped or completed; `bug` on a failure that is a fault of the code. */
   readonly reason: string | null;
+  /** Who ran it. */
   readonly worker: string | null;
 }
 
 /** A signal that has arrived for an execution: one row of `saga_signals`. */
 export interface Signal {
+  /** Unique, for good. */
   readonly id: string;
+  /** The execution that it belongs to. */
   readonly executionId: string;
+  /** Name. */
   readonly name: string;
+  /** What was sent. */
   readonly payload: Json;
   /** The sender's own id, unique per execution: a second signal with it is not stored. */
   readonly signalId: string | null;
+  /** When it arrived, by the database. */
   readonly createdAt: Instant;
 }
 
 /** What a person did to an execution, and why: one row of `saga_operations`. */
 export interface Operation {
+  /** Unique, for good. */
   readonly id: string;
+  /** The execution that it belongs to. */
   readonly executionId: string;
+  /** What was done or asked for. */
   readonly action: OperationAction;
+  /** Who did it, if that was said. */
   readonly actor: string | null;
+  /** Why, if that was said. */
   readonly reason: string | null;
+  /** What else is known of it. */
   readonly detail: JsonObject | null;
+  /** When. */
   readonly at: Instant;
 }
 
@@ -194,6 +244,7 @@ export type OperationAction =
 
 /** One consistent snapshot of an execution: its row, its attempts in order, the signals not yet consumed. */
 export interface ExecutionRecord {
+  /** The execution. */
   readonly execution: Execution;
   /** In the order in which they were written. */
   readonly attempts: readonly Attempt[];

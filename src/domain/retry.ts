@@ -8,6 +8,7 @@ export interface RetryPolicy {
   readonly delayMs: number;
   /** Each further wait is this many times longer. */
   readonly factor: number;
+  /** The longest wait. */
   readonly maxDelayMs: number;
   /** Full jitter: a random wait between nothing and the computed one. */
   readonly jitter: boolean;

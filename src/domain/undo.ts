@@ -8,11 +8,15 @@ import type { Attempt, ExecutionRecord, StepKind } from "./record.ts";
 
 /** A step that compensation has to take back. */
 export interface Undoable {
+  /** Name of the step. */
   readonly step: string;
+  /** What kind of step it is of. */
   readonly kind: StepKind;
+  /** Place of the step in its definition, from 0. */
   readonly position: number;
   /** `result`: it succeeded, and `written` is what it wrote, if anything. `unknown`: it may have taken effect, or not. */
   readonly knowledge: "result" | "unknown";
+  /** What it wrote; null if nothing, or if that is not known. */
   readonly written: JsonObject | null;
 }
 

@@ -73,6 +73,7 @@ export interface StopOptions {
 
 /** A running worker. `await using` stops it at the end of the block. */
 export interface Worker extends AsyncDisposable {
+  /** Name in leases and logs. */
   readonly name: string;
   /** Executions that it is working on. */
   readonly busy: number;
@@ -90,7 +91,7 @@ export interface SignalOptions extends Omit<OperationOptions, "epoch"> {
 }
 
 /** How to prune. */
-export interface PruneOptions {
+export interface RetentionOptions {
   /** Executions that finished before. */
   readonly finishedBefore: Date | number;
   /** Which finished ones: `["completed"]` if not given. */
@@ -104,15 +105,21 @@ export type AttemptView = Attempt | RunningAttempt;
 
 /** The open attempt. */
 export interface RunningAttempt extends Omit<Attempt, "status" | "finishedAt" | "durationMs"> {
+  /** It has not ended. */
   readonly status: "running";
+  /** It has not ended. */
   readonly finishedAt: null;
+  /** It has not ended. */
   readonly durationMs: null;
 }
 
 /** Whether the parts work. */
 export interface EngineHealth {
+  /** Whether all of it works. */
   readonly ok: boolean;
+  /** Whether the store answers. */
   readonly store: Health;
+  /** Whether hints get through. */
   readonly exchange: Health;
   /** Partitions that this engine's workers consume. */
   readonly partitions: readonly string[];
@@ -170,6 +177,8 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
   #closing: Promise<void> | null = null;
 
   /**
+   * An engine on a store, for these definitions. Nothing is read or written yet.
+   *
    * @throws {SagaError} `invalid_options` for unknown or bad options, `invalid_definition` and `duplicate_definition`
    * for the definitions.
    */
@@ -503,7 +512,7 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
    *
    * @throws {SagaError} `invalid_options`
    */
-  async prune(options: PruneOptions): Promise<number> {
+  async prune(options: RetentionOptions): Promise<number> {
     const place: Place = { code: "invalid_options", action: "prune", path: "options" };
     const checked = optionsAt(place, options, ["finishedBefore", "statuses", "limit"]);
     const { finishedBefore } = checked;
@@ -526,6 +535,7 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
    * commits of this process. A listener that throws is logged and harms nothing. Returns what stops listening.
    */
   on<Name extends SagaEventName>(name: Name, listener: SagaListener<Name>): () => void;
+  /** Listens to the events of all names. */
   on(name: "*", listener: (event: SagaEvent) => void): () => void;
   on(name: SagaEventName | "*", listener: (event: never) => void): () => void {
     return this.#parts.events.on(name, listener as (event: SagaEvent) => unknown);

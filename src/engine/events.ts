@@ -9,40 +9,63 @@ import type { Logger } from "../logger.ts";
 export interface EventBase {
   /** The execution as the commit left it. */
   readonly execution: Execution;
+  /** The execution that it belongs to. */
   readonly executionId: string;
+  /** Name of its definition. */
   readonly sagaName: string;
+  /** Where it is in its life. */
   readonly status: Status;
+  /** Whether it went forward or back. */
   readonly direction: Direction;
   /** The step that it is about, or null. */
   readonly step: string | null;
   /** The attempt's number, or null. */
   readonly attempt: number | null;
+  /** Class of what was thrown. */
   readonly errorClass: string | null;
+  /** Message of what was thrown, cut at 2,000 characters. */
   readonly errorMessage: string | null;
 }
 
 /** What an ended attempt tells beside. */
 export interface AttemptEventBase extends EventBase {
+  /** How long the attempt took. */
   readonly durationMs: number;
+  /** Why, if that was said. */
   readonly reason: string | null;
 }
 
 /** The payloads of all events, by name. */
 export interface SagaEvents {
+  /** An execution was started. */
   "saga.started": EventBase;
+  /** An attempt was opened. */
   "saga.step.started": EventBase;
+  /** A step or an undo succeeded. */
   "saga.step.finished": AttemptEventBase;
+  /** An attempt failed. */
   "saga.step.failed": AttemptEventBase & { readonly retriesExhausted: boolean };
+  /** A step or an undo was skipped. */
   "saga.step.skipped": AttemptEventBase;
+  /** An attempt ended without an outcome: its worker vanished, was stopped, or was cut off. */
   "saga.step.abandoned": AttemptEventBase;
+  /** An execution reached its end. */
   "saga.completed": EventBase & { readonly reason: string | null };
+  /** An execution turned back. */
   "saga.compensation_started": EventBase;
+  /** Everything was undone. */
   "saga.compensated": EventBase;
+  /** It failed, and there was nothing to undo. */
   "saga.failed": EventBase;
+  /** An undo gave up. */
   "saga.compensation_failed": EventBase;
+  /** It needs a person. */
   "saga.blocked": EventBase & { readonly reason: string | null };
+  /** A hint was sent again. */
   "saga.resumed": EventBase & { readonly resumeCount: number };
+  /** Somebody gave it another go. */
   "saga.retried": EventBase;
+  /** A signal was stored. */
   "saga.signalled": EventBase & { readonly signal: string };
 }
 

@@ -24,10 +24,13 @@ export type ExplanationKind =
 
 /** Why an execution is not moving, in words and as data. */
 export interface Explanation {
+  /** For programs. */
   readonly kind: ExplanationKind;
   /** "waiting for the signal \"fraud_check\" until 2026-01-01T10:00:00.000Z" */
   readonly sentence: string;
+  /** The execution that it is about. */
   readonly executionId: string;
+  /** Where its cursor stands. */
   readonly step: string;
   /** When it goes on by itself, if that is known. */
   readonly until: Instant | null;

@@ -12,6 +12,7 @@ import type { Parts } from "./parts.ts";
 export interface OperationOptions {
   /** Name of the person or program. */
   readonly actor?: string;
+  /** Why, for the audit trail. */
   readonly reason?: string;
   /** Refuses with `wrong_state` if the execution's epoch is another one: somebody has acted since it was looked at. */
   readonly epoch?: number;
@@ -92,11 +93,13 @@ function checkUntouched(
 
 /** What compensation would undo, in order. */
 export interface CompensationPlan {
+  /** The execution that it is about. */
   readonly executionId: string;
   /** False after a completed pivot, and where nothing can be compensated any more. */
   readonly isPossible: boolean;
   /** Why not; null if it is. */
   readonly why: string | null;
+  /** In the order in which they are undone. */
   readonly steps: readonly Undoable[];
 }
 

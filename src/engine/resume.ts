@@ -26,7 +26,9 @@ export interface ResumeOptions {
 
 /** What was done, by execution id. */
 export interface Resumed {
+  /** Those that were sent another hint. */
   readonly resumed: readonly string[];
+  /** Those that were given up. */
   readonly givenUp: readonly string[];
 }
 

@@ -21,6 +21,7 @@ import type { WorkerLoop } from "./worker.ts";
 
 /** How to start an execution. */
 export interface StartOptions<Input> {
+  /** What it is started with. */
   readonly input: Input;
   /** What it is about. */
   readonly resource?: { readonly type: string; readonly id: string };
@@ -43,6 +44,7 @@ export interface StartOptions<Input> {
 
 /** What a start came to. */
 export interface Started {
+  /** The execution. */
   readonly execution: Execution;
   /** False: it is the execution that has the id, or the active key, already. */
   readonly created: boolean;
