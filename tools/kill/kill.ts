@@ -44,8 +44,8 @@ const TRAVEL_MS = 150;
 const CONCURRENCY = 50;
 const POLL_MS = 100;
 
-/** Runs it to its end in a temporary folder. */
-export async function kill(options: KillOptions): Promise<KillReport> {
+/** Runs it to its end in a temporary folder, which is gone afterwards, also if `stop` aborts. */
+export async function kill(options: KillOptions, stop?: AbortSignal): Promise<KillReport> {
   const dir = await Deno.makeTempDir({ prefix: "leveret-kill-" });
   const ledger = new Ledger(`${dir}/ledger.sqlite`, "the driver");
   const store = sqliteStore({ path: `${dir}/store.sqlite` });
@@ -55,8 +55,8 @@ export async function kill(options: KillOptions): Promise<KillReport> {
     await store.migrate();
     await fleet.start();
     const over = new AbortController();
-    const working = startCheckouts(store, options)
-      .then((ids) => untilEnded(store, ids, begin + options.limitMs))
+    const working = startCheckouts(store, options, stop)
+      .then((ids) => untilEnded(store, ids, { giveUpAt: begin + options.limitMs, stop }))
       .finally(() => over.abort());
     const [ids] = await Promise.all([working, fleet.killUntil(options.killEveryMs, over.signal)]);
     const tookMs = Math.round(performance.now() - begin);
@@ -127,13 +127,14 @@ class Fleet {
 }
 
 /** Starts them as a web server would: by an engine without workers, one after the other. */
-async function startCheckouts(store: Store, options: KillOptions): Promise<string[]> {
+async function startCheckouts(store: Store, options: KillOptions, stop?: AbortSignal): Promise<string[]> {
   const { executions, startsPerSecond, turnedDown } = options;
   const shop = { ledger: null as never, travel: () => Promise.resolve() };
   const engine = new Engine({ store, definitions: [checkout], resources: { shop } });
   const ids: string[] = [];
   const begin = performance.now();
   for (let number = 1; number <= executions; number++) {
+    stop?.throwIfAborted();
     const id = `order-${String(number).padStart(4, "0")}`;
     // By turns, so that each of the steps turns down as many.
     const turn = number * turnedDown;
@@ -147,8 +148,13 @@ async function startCheckouts(store: Store, options: KillOptions): Promise<strin
   return ids;
 }
 
-async function untilEnded(store: Store, ids: readonly string[], giveUpAt: number): Promise<readonly string[]> {
+async function untilEnded(
+  store: Store,
+  ids: readonly string[],
+  { giveUpAt, stop }: { readonly giveUpAt: number; readonly stop: AbortSignal | undefined },
+): Promise<readonly string[]> {
   for (;;) {
+    stop?.throwIfAborted();
     const rows = await store.status(ids);
     const open = rows.filter((row) => row?.status === "running" || row?.status === "compensating");
     if (open.length === 0 || performance.now() > giveUpAt) return ids;

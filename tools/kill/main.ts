@@ -1,5 +1,6 @@
 /** `deno task kill`: checkouts in several processes on one SQLite file, one of which is killed every second. */
 
+import { INTERRUPTIONS } from "../../examples/worker_process.ts";
 import { kill, type KillOptions, type KillReport } from "./kill.ts";
 
 const DEFAULTS: KillOptions = {
@@ -80,7 +81,13 @@ async function main(args: readonly string[]): Promise<number> {
     console.error(`There is no such option, or its value is no whole number: ${args.join(" ")}\n\n${USAGE}`);
     return 2;
   }
-  const report = await kill(options);
+  const interrupted = new AbortController();
+  for (const signal of INTERRUPTIONS) Deno.addSignalListener(signal, () => interrupted.abort());
+  const report = await kill(options, interrupted.signal).catch((error) => {
+    if (interrupted.signal.aborted) return null;
+    throw error;
+  });
+  if (report === null) return 130;
   console.log(args.includes("--json") ? JSON.stringify(report) : textOf(report));
   return report.ok ? 0 : 1;
 }
