@@ -117,7 +117,6 @@ const BLOCKED_CLASSES: Readonly<Record<BlockedReason, string>> = {
   not_storable: "NotStorable",
   not_taken_up: "NotTakenUp",
   after_pivot: "AfterPivot",
-  active_key_taken: "ActiveKeyTaken",
 };
 
 /** The fields that make an execution active again, by its direction. */

@@ -41,9 +41,7 @@ export type BlockedReason =
   /** Hints were sent again and again, consumers were there, and none of them took the execution up. */
   | "not_taken_up"
   /** It would have to be undone, but its pivot has been passed. */
-  | "after_pivot"
-  /** Its active key is held by another execution. */
-  | "active_key_taken";
+  | "after_pivot";
 
 /** What kind of step a row is of. */
 export type StepKind = "step" | "transaction" | "pivot" | "sleep" | "wait";
