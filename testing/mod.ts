@@ -15,3 +15,4 @@ export * from "./virtual_clock.ts";
 export { findTransitionViolation, findViolation, rebuildContext } from "../src/domain/invariants.ts";
 export * from "./crash_everywhere.ts";
 export * from "./fault_points.ts";
+export * from "./simulate.ts";

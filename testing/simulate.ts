@@ -68,6 +68,7 @@ export interface SimulateOptions {
 
 /** What came of a simulation. */
 export interface Simulation {
+  /** Runs it again. */
   readonly seed: number;
   /** One sentence on what was found wrong, or null. */
   readonly violation: string | null;

@@ -87,6 +87,8 @@ export async function runOnce(options: RunOptions): Promise<RunEnd> {
     world.storeOutUntil = world.brokerOutUntil = -Infinity;
     world.note("simulator", () => "the storm is over");
     fleet.calm();
+    // What was held or on its way happens now.
+    await move(world, CALM_CHUNK_MS, () => false);
     await conclude({ world, store, scenario, fleet, storm });
   } catch (error) {
     // A timer's callback threw: nobody but the code under test sets timers that can.

@@ -7,6 +7,7 @@ import type { SimulatedProcess } from "./process.ts";
 
 /** One run, as a scenario sees it. */
 export interface SimulatedRun {
+  /** What it follows from. */
   readonly seed: number;
   /** The true time, which no process knows exactly. */
   now(): Instant;
@@ -24,10 +25,13 @@ export interface SimulatedRun {
 
 /** What is simulated. Made anew for each run, so that nothing is carried over. */
 export interface Scenario {
+  /** What the workers know; in the storm some of it may be missing from some of them. */
   readonly definitions: readonly AnyDefinition[];
   /** What the engine of a process is given as `resources`; use `process.pause()` for whatever takes time. */
   readonly resources?: (process: SimulatedProcess) => unknown;
+  /** What clients start, each until it is accepted. */
   readonly starts: readonly SimulatedStart[];
+  /** What clients signal. */
   readonly signals?: readonly SimulatedSignal[];
   /**
    * What a person does about an execution that is blocked or could not be undone, once the storm is over; null to leave
@@ -40,6 +44,7 @@ export interface Scenario {
 
 /** How an execution ended. */
 export interface SimulatedEnd {
+  /** The execution with its attempts, and the signals that nobody consumed. */
   readonly record: ExecutionRecord;
   /** What people did to it, oldest first. */
   readonly operations: readonly Operation[];
@@ -50,10 +55,15 @@ export type Mending = "retry" | "compensate" | "skip_step" | "terminate";
 
 /** An execution to be started. */
 export interface SimulatedStart {
+  /** One of the scenario's. */
   readonly definition: AnyDefinition;
+  /** Its id, so that a start that is repeated starts it once. */
   readonly id: string;
+  /** What it is started with. */
   readonly input: JsonObject;
+  /** Of which no other execution of the definition may be active; such a start is not created, and not repeated. */
   readonly activeKey?: string;
+  /** Its lane, one of those of the definitions; the definition's own if not given. */
   readonly partition?: string;
   /** When it is started, in milliseconds from the beginning of the run; at some time of the storm if not given. */
   readonly after?: number;
@@ -63,9 +73,13 @@ export interface SimulatedStart {
 
 /** A signal to be sent. It is repeated until the store has it, so give it a `signalId` if it must count once. */
 export interface SimulatedSignal {
+  /** Id of one of the starts. */
   readonly executionId: string;
+  /** Name of the step that waits for it. */
   readonly name: string;
+  /** What it carries; null if not given. */
   readonly payload?: Json;
+  /** The sender's own id: a second signal with it is not stored. */
   readonly signalId?: string;
   /** When it is sent, in milliseconds from the beginning of the run. */
   readonly after: number;

@@ -7,9 +7,11 @@ import type { Faults } from "./faults.ts";
 
 /** One line of a history. */
 export interface HistoryLine {
+  /** The true time. */
   readonly at: Instant;
   /** The process, or what else acted: `store`, `operator`, `simulator`. */
   readonly who: string;
+  /** What happened, in a few words. */
   readonly what: string;
 }
 
