@@ -8,8 +8,10 @@ import { pauseCases } from "./engine_conformance/pauses.ts";
 import { recipeCases } from "./engine_conformance/recipes.ts";
 import { retryCases } from "./engine_conformance/retries.ts";
 import { seedFaultCases } from "./engine_conformance/seed_faults.ts";
+import { startCases } from "./engine_conformance/starts.ts";
 import type { Cases, EngineCase, Need } from "./engine_conformance/suite.ts";
 import { sweepCases } from "./engine_conformance/sweeps.ts";
+import { turnCases } from "./engine_conformance/turns.ts";
 import { undoCases } from "./engine_conformance/undo.ts";
 import { type EngineStores, World } from "./engine_conformance/world.ts";
 
@@ -76,6 +78,8 @@ export function engineConformance(
   messageCases(cases);
   sweepCases(cases);
   recipeCases(cases);
+  startCases(cases);
+  turnCases(cases);
   operatorCases(cases);
   undoCases(cases);
   retryCases(cases);
