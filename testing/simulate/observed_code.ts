@@ -7,7 +7,7 @@ import type { Definition, StepCode } from "../../src/definition/definition.ts";
 import type { BaseScope } from "../../src/definition/scope.ts";
 import type { Direction, ExecutionRecord } from "../../src/domain/record.ts";
 import { never, type Process } from "./process.ts";
-import type { World } from "./world.ts";
+import { attemptName, type World } from "./world.ts";
 
 type Scope = BaseScope<unknown, unknown, unknown, unknown>;
 
@@ -51,13 +51,25 @@ export class CodeWatch {
       this.#world.note(process.name, () => `${doing} ${step} of ${id} (attempt ${epoch}.${scope.attempt})`);
       const wrong = this.#findWrong(definition, { id, step, direction, number: `${epoch}.${scope.attempt}` });
       if (wrong !== null) this.#world.report(`${process.name} ${doing} ${step} of execution ${id}: ${wrong}`);
-      this.onEnter(process, id, `${id} ${step} ${direction} ${epoch}.${scope.attempt}`);
-      return this.#told(process, `${step} of ${id}`, body(scope));
+      const name = attemptName(id, { stepName: step, direction, epoch, attempt: scope.attempt });
+      this.onEnter(process, id, name);
+      this.#world.running.add(name);
+      this.#world.beganIn.set(name, process.name);
+      return this.#told(process, `${step} of ${id}`, this.#run(name, () => body(scope)));
     };
   }
 
-  #told(process: Process, what: string, result: unknown): unknown {
-    if (this.#world.history === null || !(result instanceof Promise)) return result;
+  /** Runs the code, and notes that it does until it has settled. */
+  async #run(name: string, body: () => unknown): Promise<unknown> {
+    try {
+      return await body();
+    } finally {
+      this.#world.running.delete(name);
+    }
+  }
+
+  #told(process: Process, what: string, result: Promise<unknown>): Promise<unknown> {
+    if (this.#world.history === null) return result;
     result.then(
       () => this.#world.note(process.name, () => `${what} returns`),
       (error: unknown) => this.#world.note(process.name, () => `${what} throws ${String(error)}`),
