@@ -2,6 +2,7 @@
 
 import type { Clock } from "../src/clock.ts";
 import { crashCases } from "./engine_conformance/crashes.ts";
+import { housekeepingCases } from "./engine_conformance/housekeeping.ts";
 import { messageCases } from "./engine_conformance/messages.ts";
 import { operatorCases } from "./engine_conformance/operators.ts";
 import { pauseCases } from "./engine_conformance/pauses.ts";
@@ -13,6 +14,7 @@ import type { Cases, EngineCase, Need } from "./engine_conformance/suite.ts";
 import { sweepCases } from "./engine_conformance/sweeps.ts";
 import { turnCases } from "./engine_conformance/turns.ts";
 import { undoCases } from "./engine_conformance/undo.ts";
+import { watchingCases } from "./engine_conformance/watching.ts";
 import { type EngineStores, World } from "./engine_conformance/world.ts";
 
 export type { EngineStores } from "./engine_conformance/world.ts";
@@ -84,6 +86,8 @@ export function engineConformance(
   undoCases(cases);
   retryCases(cases);
   pauseCases(cases);
+  watchingCases(cases);
+  housekeepingCases(cases);
 }
 
 async function runCase(

@@ -250,7 +250,9 @@ export class World {
   }
 
   #follow(record: ExecutionRecord): void {
-    const before = this.#latest.get(record.execution.id);
+    const known = this.#latest.get(record.execution.id);
+    // Pruned and started anew, the id belongs to another execution.
+    const before = known?.execution.startToken === record.execution.startToken ? known : undefined;
     if (before !== undefined && before.execution.revision > record.execution.revision) return;
     this.#latest.set(record.execution.id, record);
     const violation = before === undefined ? null : findTransitionViolation(before, record);
