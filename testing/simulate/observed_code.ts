@@ -89,7 +89,7 @@ export class CodeWatch {
     this.#entered.add(name);
     const record = this.#world.truth.get(id);
     if (record === undefined) return "there is no such execution";
-    return direction === "execute" ? findEarly(record, definition, step) : findUndoEarly(record, step);
+    return direction === "execute" ? findEarly(record, definition, step) : findUndoEarly(record, definition, step);
   }
 }
 
@@ -99,10 +99,12 @@ function findEarly(record: ExecutionRecord, { plan }: Definition, step: string):
   return missing === undefined ? null : `${missing.name} has not succeeded`;
 }
 
-function findUndoEarly(record: ExecutionRecord, step: string): string | null {
+function findUndoEarly(record: ExecutionRecord, { plan }: Definition, step: string): string | null {
   if (record.execution.direction !== "compensate") return "it is not being compensated";
   const position = record.attempts.find((row) => row.direction === "execute" && row.stepName === step)?.position;
   if (position === undefined) return "it never ran";
+  const known = undoables(record).find((undoable) => undoable.step === step)?.knowledge;
+  if (known === "unknown" && stepOf(plan, step)?.undoOnFailure === false) return "whether it took effect is not known";
   const later = undoables(record).find((undoable) => undoable.position > position);
   return later === undefined ? null : `${later.step} is to be undone before`;
 }
