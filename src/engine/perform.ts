@@ -6,7 +6,7 @@ import type { Tx } from "../definition/scope.ts";
 import { storableObject } from "../definition/storable.ts";
 import { complete, fail, skip, verdictOf } from "../definition/verdict.ts";
 import { keyOf } from "../domain/attempts.ts";
-import { describeError, type ErrorData } from "../domain/failure.ts";
+import { cleanText, describeError, type ErrorData, MAX_MESSAGE } from "../domain/failure.ts";
 import type { ExecutionRecord, Instant } from "../domain/record.ts";
 import type { Outcome } from "../domain/outcome.ts";
 import type { PlanStep } from "../domain/plan.ts";
@@ -148,11 +148,11 @@ function outcomeOf(performance: Performance, value: unknown): Outcome {
   const verdict = verdictOf(value);
   switch (verdict?.kind) {
     case "skip":
-      return { kind: "skipped", reason: verdict.reason };
+      return { kind: "skipped", reason: reasonOf(verdict.reason) };
     case "complete":
-      return { kind: "completed", reason: verdict.reason };
+      return { kind: "completed", reason: reasonOf(verdict.reason) };
     case "fail": {
-      const error = { class: "Failed", message: verdict.reason, backtrace: null, cause: null };
+      const error = { class: "Failed", message: reasonOf(verdict.reason) ?? "", backtrace: null, cause: null };
       return failed(error, "final", performance.attempt.aborted !== null);
     }
   }
@@ -166,15 +166,30 @@ function outcomeOf(performance: Performance, value: unknown): Outcome {
   }
 }
 
+/** As every store can keep it, whatever the code gave as a reason. */
+function reasonOf(reason: unknown): string | null {
+  if (reason === null || reason === undefined) return null;
+  return cleanText(typeof reason === "string" ? reason : describeError(reason).message, MAX_MESSAGE);
+}
+
 function outcomeOfError(performance: Performance, error: unknown): Outcome {
   const { attempt, clock, settings, step } = performance;
   const data = describeError(error);
   const why = attempt.aborted;
   if (why === "shutdown" || why === "request" || why === "deadline") return { kind: "interrupted", error: data };
   if (why === "timeout") return failed({ ...timeoutError(step), cause: data }, "error", true);
-  if (error instanceof NonRetryable) return failed(data, "final", why !== null);
-  if (error instanceof RetryAfter) return failed(data, "error", why !== null, retryTime(error, clock.now()));
+  if (isThrown(error, NonRetryable)) return failed(data, "final", why !== null);
+  if (isThrown(error, RetryAfter)) return failed(data, "error", why !== null, retryTime(error, clock.now()));
   return failed(data, isBugSafely(settings, error) ? "bug" : "error", why !== null);
+}
+
+/** As `instanceof`, which a proxy can make throw. */
+function isThrown<T>(error: unknown, kind: abstract new (...args: never[]) => T): error is T {
+  try {
+    return error instanceof kind;
+  } catch {
+    return false;
+  }
 }
 
 function failed(
