@@ -28,6 +28,8 @@ export interface Performance {
   readonly settings: Settings;
   /** For a transactional step. */
   readonly tx?: Tx;
+  /** Hears what the code throws, as it is thrown. */
+  readonly onThrown?: (error: unknown) => void;
 }
 
 /**
@@ -79,6 +81,7 @@ async function run(performance: Performance): Promise<Outcome> {
   try {
     return outcomeOf(performance, await call(performance));
   } catch (error) {
+    performance.onThrown?.(error);
     return outcomeOfError(performance, error);
   }
 }
