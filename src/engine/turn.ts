@@ -55,6 +55,9 @@ type Written =
 
 const DROPPED: Written = { kind: "dropped", answer: "done" };
 
+/** Renewals before the code of a step is entered, of which each took longer than half of the lease. */
+const MAX_RENEWALS = 3;
+
 /** A look that leads to no attempt of ours gives way to whoever keeps being faster. */
 const MAX_STALE_LOOKS = 3;
 
@@ -109,8 +112,18 @@ class Turn {
   async #hasTimeLeft(attempt: OpenAttempt): Promise<boolean> {
     const { attemptStartedAt, dueAt } = this.#record.execution;
     const half = ((dueAt ?? 0) - (attemptStartedAt ?? 0)) / 2;
-    if (this.#parts.clock.now() <= (attemptStartedAt ?? 0) + half) return true;
-    return await this.#host.outage.patiently(() => this.#host.renew(attempt), this.#host.gone);
+    const { clock } = this.#parts;
+    let begin = attemptStartedAt ?? 0;
+    for (let tries = 0; clock.now() > begin + half; tries++) {
+      // Each renewal counts from when it was sent: a store that is so slow would cost the code its lease all the same.
+      if (tries === MAX_RENEWALS) return false;
+      const isOurs = await this.#host.outage.patiently(() => {
+        begin = clock.now();
+        return this.#host.renew(attempt);
+      }, this.#host.gone);
+      if (!isOurs) return false;
+    }
+    return true;
   }
 
   #performance(attempt: OpenAttempt): Performance {
