@@ -221,6 +221,26 @@ function stopCases(add: Cases["add"]): void {
     for (const one of [id, late.id]) assert.equal((await world.ended(one)).execution.status, "completed");
   });
 
+  add("G27 a worker that stops passes on by a hint what it was about to begin", async (world) => {
+    const definition = saga("stop.pass").step("a", () => {});
+    const exchange = fakeExchange();
+    const starter = world.node([definition], { exchange });
+    const { execution } = await starter.engine.start(definition, { input: {} });
+    const node = world.node([definition], { exchange, connection: "second" });
+    const worker = node.work();
+    await world.settle();
+    node.around.hooks = { before: (call) => call === "load" ? world.gate("load").pass() : undefined };
+    exchange.handOut();
+    await world.gate("load").arrived();
+    const stopped = worker.stop();
+    world.gate("load").open();
+    await world.until(stopped);
+    assert.deepEqual([exchange.hints.length, await world.attempts(execution.id)], [1, []]);
+    starter.work();
+    await exchange.deliverNext();
+    await world.ended(execution.id, 0);
+  });
+
   add(
     "G27 a step that heeds its signal is interrupted, costs no attempt, and is due at once elsewhere",
     async (world) => {
