@@ -300,6 +300,30 @@ function stopCases(add: Cases["add"]): void {
     assert.deepEqual([status, context], ["completed", { saved: true }]);
   });
 
+  add("stop() waits for a start that is on its way, and nothing runs after it", async (world) => {
+    let runs = 0;
+    const definition = saga("stop.start").step("a", () => void runs++);
+    const node = world.node([definition]);
+    const worker = node.work();
+    await world.settle();
+    node.around.hooks = { before: (call) => call === "insert" ? world.gate("insert").pass() : undefined };
+    const started = node.engine.start(definition, { input: {} });
+    await world.gate("insert").arrived();
+    let isStopped = false;
+    const stopped = worker.stop().then(() => isStopped = true);
+    await world.settle();
+    assert.equal(isStopped, false);
+    world.gate("insert").open();
+    await world.until(stopped);
+    const { execution } = await started;
+    const before = [runs, await world.attempts(execution.id)];
+    await world.advance("20s");
+    assert.deepEqual([runs, await world.attempts(execution.id)], before);
+    world.node([definition], { connection: "second" }).work();
+    await world.ended(execution.id);
+    assert.equal(runs, 1);
+  });
+
   add("stop() may be called twice, and leaves no row among the workers", async (world) => {
     const { worker, id } = await world.begin(saga("stop.twice").step("a", () => {}));
     await world.ended(id);
