@@ -140,7 +140,7 @@ function tuningByChance(random: () => number): Tuning {
     maxResumes: pick(random, [1, 5, 5]),
     backlogThreshold: pick(random, [1, 100]),
     backlogPatience: pick(random, [60_000, 600_000]),
-    missingAfter: 120_000,
+    missingAfter: pick(random, [10_000, 120_000]),
     waitInterval: 20_000,
   };
 }

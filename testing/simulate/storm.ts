@@ -235,12 +235,16 @@ export class Storm {
   }
 
   #deploy(random: () => number): void {
-    const seat = pick(random, this.#fleet.workers);
     const { definitions } = this.#scenario;
-    seat.lacks = definitions.filter(() => random() < 0.6);
-    if (seat.lacks.length === definitions.length) seat.lacks = seat.lacks.slice(1);
-    if (seat.lacks.length === 0) return;
-    this.#replaceFor(seat, between(random, 10_000, this.#lengthMs));
+    const isEverywhere = random() < 0.4;
+    const lacks = definitions.filter(() => random() < 0.6).slice(0, definitions.length - 1);
+    if (lacks.length === 0) return;
+    const seats = isEverywhere ? this.#fleet.workers : [pick(random, this.#fleet.workers)];
+    const ms = between(random, isEverywhere ? this.#lengthMs : 10_000, this.#lengthMs);
+    for (const seat of seats) {
+      seat.lacks = lacks;
+      this.#replaceFor(seat, ms);
+    }
   }
 
   /** For a time another process has the seat. */
