@@ -8,9 +8,9 @@
 
 import type { Buffer } from "node:buffer";
 import type { ConfirmChannel } from "amqplib";
-import { type Clock, pause } from "../../src/clock.ts";
+import type { Clock } from "../../src/clock.ts";
 import type { PublishAnswer } from "../../src/exchange.ts";
-import { type Connection, messageOf } from "./driver.ts";
+import { type Connection, messageOf, within } from "./driver.ts";
 import type { Link } from "./link.ts";
 import type { Target } from "./topology.ts";
 
@@ -39,7 +39,7 @@ export class Publisher {
   readonly #options: PublisherOptions;
   /** Queues that did not answer in time, and until when they are not relied on. */
   readonly #shunned = new Map<string, number>();
-  readonly #unsettled = new Set<Promise<unknown>>();
+  readonly #publishing = new Set<Promise<unknown>>();
   readonly #idPrefix = crypto.randomUUID();
   #nextId = 0;
   #session: Promise<Session> | null = null;
@@ -60,32 +60,35 @@ export class Publisher {
   }
 
   /** Sends messages; answers in their order, within the deadline. Never rejects. */
-  async publish(messages: readonly Outgoing[]): Promise<readonly PublishAnswer[]> {
+  publish(messages: readonly Outgoing[]): Promise<readonly PublishAnswer[]> {
+    if (messages.length === 0) return Promise.resolve([]);
+    const publishing = this.#publish(messages);
+    this.#publishing.add(publishing);
+    void publishing.then(() => this.#publishing.delete(publishing));
+    return publishing;
+  }
+
+  /** Resolves once all that is being sent has its answer: at the deadline at the latest. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#publishing);
+  }
+
+  async #publish(messages: readonly Outgoing[]): Promise<readonly PublishAnswer[]> {
     const { clock, deadlineMs, link } = this.#options;
-    if (messages.length === 0) return [];
     link.start();
     const answers: (PublishAnswer | null)[] = messages.map(() => null);
     const over = new AbortController();
     const sending = Promise.all(messages.map(async (message, index) => {
       answers[index] = await this.#send(message, over.signal).catch((error) => this.#failed(error));
     }));
-    this.#unsettled.add(sending);
-    const ended = new AbortController();
-    await Promise.race([sending, pause(clock, deadlineMs, ended.signal)]);
-    ended.abort();
+    await within(clock, deadlineMs, sending);
     over.abort();
-    this.#unsettled.delete(sending);
     return messages.map(({ target }, index) => {
       const answer = answers[index] ?? null;
       // What the broker takes so long to answer, it may take as long to answer again.
       if (answer === null && link.connection !== null) this.#shunned.set(target.queue, clock.now() + SHUN_MS);
       return answer ?? "unreached";
     });
-  }
-
-  /** Resolves once nothing waits for an answer any more: at the deadline of the last one at the latest. */
-  async settled(): Promise<void> {
-    await Promise.all(this.#unsettled);
   }
 
   async #send(message: Outgoing, over: AbortSignal): Promise<PublishAnswer> {
