@@ -3,9 +3,10 @@
 import type { Change } from "../../src/domain/change.ts";
 import { findTransitionViolation, findViolation } from "../../src/domain/invariants.ts";
 import type { Plan } from "../../src/domain/plan.ts";
-import type { Execution, ExecutionRecord } from "../../src/domain/record.ts";
+import type { Attempt, Execution, ExecutionRecord } from "../../src/domain/record.ts";
 import type { Store } from "../../src/store.ts";
-import type { World } from "./world.ts";
+import { Rules } from "./rules.ts";
+import { attemptName, type World } from "./world.ts";
 
 /** The plan of an execution's definition, or null. */
 export type PlanOf = (execution: Execution) => Plan | null;
@@ -20,6 +21,8 @@ export interface CheckOptions {
 
 /** `store` with every write checked against the invariants; what is found goes to the world. */
 export function checkedStore(store: Store, { world, planOf, writesAtOnce }: CheckOptions): Store {
+  const rules = new Rules();
+
   async function check(ids: readonly string[], how: string): Promise<void> {
     const records = await store.load(ids);
     for (const [index, id] of ids.entries()) {
@@ -36,7 +39,9 @@ export function checkedStore(store: Store, { world, planOf, writesAtOnce }: Chec
     // A heartbeat that changes nothing else is not worth a line.
     if (how !== "renew") world.note("store", () => `${how}: ${describeRow(record)}`);
     const violation = findViolation(record, planOf(execution)) ??
-      (before === undefined ? null : findTransitionViolation(before, record));
+      (before === undefined ? null : findTransitionViolation(before, record)) ??
+      rules.findViolation(before ?? null, record, planOf(execution)) ??
+      findEndOfRunning(record.attempts.slice(before?.attempts.length ?? 0), world);
     if (violation === null) return;
     world.report(`execution ${execution.id} after ${how}: ${violation}`);
   }
@@ -63,6 +68,23 @@ export function checkedStore(store: Store, { world, planOf, writesAtOnce }: Chec
     renew: (leases) => checked(leases.map((lease) => lease.executionId), "renew", () => store.renew(leases)),
     touch: (ids, now) => checked(ids, "touch", () => store.touch(ids, now)),
     signal: (signal) => checked([signal.executionId], "signal", () => store.signal(signal)),
+    async transaction(body) {
+      const ids = new Set<string>();
+      try {
+        return await store.transaction((transaction) =>
+          body({
+            tx: transaction.tx,
+            load: (id) => transaction.load(id),
+            commit(change) {
+              ids.add(change.execution.id);
+              return transaction.commit(change);
+            },
+          })
+        );
+      } finally {
+        await check([...ids], "transaction");
+      }
+    },
     async claimDue(options) {
       const claimed = await store.claimDue(options);
       await check(claimed.map((one) => one.executionId), "claimDue");
@@ -76,7 +98,6 @@ export function checkedStore(store: Store, { world, planOf, writesAtOnce }: Chec
     status: (ids) => store.status(ids),
     operations: (id) => store.operations(id),
     nextWake: (filter) => store.nextWake(filter),
-    transaction: (body) => store.transaction(body),
     workers: store.workers,
     prune: (options) => store.prune(options),
     now: () => store.now(),
@@ -97,6 +118,22 @@ function findTakeOverOfAlive(
     if (taken === undefined || before === undefined || before.owner === null) continue;
     if ((before.dueAt ?? 0) <= taken.finishedAt) continue;
     return { index, violation: `execution ${execution.id}: ${before.owner} is taken over while its lease is alive` };
+  }
+  return null;
+}
+
+/** How code ended is not known before it has; and whoever ran it says so. */
+function findEndOfRunning(ended: readonly Attempt[], world: World): string | null {
+  for (const row of ended) {
+    const name = attemptName(row.executionId, row);
+    // A body that has used up its time is rolled back, whatever it still does.
+    const isOverdue = row.errorClass === "StepTimeout" || (row.kind === "transaction" && row.status === "failed");
+    const isCutOff = row.status === "abandoned" || row.status === "superseded" || isOverdue;
+    if (!isCutOff && world.running.has(name)) return `${row.stepName} is recorded ${row.status} while its code runs`;
+    const ranIn = world.beganIn.get(name);
+    if (ranIn !== undefined && row.worker !== ranIn) return `${row.stepName} is recorded as run by ${row.worker}`;
+    const isNews = row.status === "succeeded" && row.worker !== null;
+    if (isNews && ranIn === undefined) return `${row.stepName} is recorded succeeded, and its code never ran`;
   }
   return null;
 }

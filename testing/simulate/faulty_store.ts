@@ -78,6 +78,17 @@ export function faultyStore(store: Store, process: Process, options: { world: Wo
     );
   }
 
+  /** A database gives up on a connection at whose other end nobody is any more, and rolls back. */
+  function connected<T>(body: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const stop = process.onGone(() => {
+        world.note(process.name, () => "loses the connection of its transaction");
+        reject(unavailable("a transaction whose connection was lost"));
+      });
+      body.then(resolve, reject).finally(stop);
+    });
+  }
+
   return {
     kind: store.kind,
     transactional: store.transactional,
@@ -91,7 +102,7 @@ export function faultyStore(store: Store, process: Process, options: { world: Wo
     nextWake: (filter) => call("nextWake", () => store.nextWake(filter)),
     touch: (ids, now) => call("touch", () => store.touch(ids, now)),
     signal: (signal) => call("signal", () => store.signal(signal)),
-    transaction: (body) => call("transaction", () => store.transaction(body)),
+    transaction: (body) => call("transaction", () => store.transaction((transaction) => connected(body(transaction)))),
     workers: {
       announce: (worker) => call("announce", () => store.workers.announce(worker)),
       retire: (id, now) => call("retire", () => store.workers.retire(id, now)),
@@ -106,5 +117,9 @@ export function faultyStore(store: Store, process: Process, options: { world: Wo
 }
 
 function refused<T>(id: string): Promise<T> {
-  return Promise.reject(new SagaError("store_unavailable", `Cannot reach the store: the simulation refuses ${id}`));
+  return Promise.reject(unavailable(id));
+}
+
+function unavailable(what: string): SagaError {
+  return new SagaError("store_unavailable", `Cannot reach the store: the simulation refuses ${what}`);
 }

@@ -7,7 +7,7 @@ import type { Definition, StepCode } from "../../src/definition/definition.ts";
 import type { BaseScope } from "../../src/definition/scope.ts";
 import type { Direction, ExecutionRecord } from "../../src/domain/record.ts";
 import { never, type Process } from "./process.ts";
-import type { World } from "./world.ts";
+import { attemptName, type World } from "./world.ts";
 
 type Scope = BaseScope<unknown, unknown, unknown, unknown>;
 
@@ -51,13 +51,25 @@ export class CodeWatch {
       this.#world.note(process.name, () => `${doing} ${step} of ${id} (attempt ${epoch}.${scope.attempt})`);
       const wrong = this.#findWrong(definition, { id, step, direction, number: `${epoch}.${scope.attempt}` });
       if (wrong !== null) this.#world.report(`${process.name} ${doing} ${step} of execution ${id}: ${wrong}`);
-      this.onEnter(process, id, `${id} ${step} ${direction} ${epoch}.${scope.attempt}`);
-      return this.#told(process, `${step} of ${id}`, body(scope));
+      const name = attemptName(id, { stepName: step, direction, epoch, attempt: scope.attempt });
+      this.onEnter(process, id, name);
+      this.#world.running.add(name);
+      this.#world.beganIn.set(name, process.name);
+      return this.#told(process, `${step} of ${id}`, this.#run(name, () => body(scope)));
     };
   }
 
-  #told(process: Process, what: string, result: unknown): unknown {
-    if (this.#world.history === null || !(result instanceof Promise)) return result;
+  /** Runs the code, and notes that it does until it has settled. */
+  async #run(name: string, body: () => unknown): Promise<unknown> {
+    try {
+      return await body();
+    } finally {
+      this.#world.running.delete(name);
+    }
+  }
+
+  #told(process: Process, what: string, result: Promise<unknown>): Promise<unknown> {
+    if (this.#world.history === null) return result;
     result.then(
       () => this.#world.note(process.name, () => `${what} returns`),
       (error: unknown) => this.#world.note(process.name, () => `${what} throws ${String(error)}`),
@@ -77,7 +89,7 @@ export class CodeWatch {
     this.#entered.add(name);
     const record = this.#world.truth.get(id);
     if (record === undefined) return "there is no such execution";
-    return direction === "execute" ? findEarly(record, definition, step) : findUndoEarly(record, step);
+    return direction === "execute" ? findEarly(record, definition, step) : findUndoEarly(record, definition, step);
   }
 }
 
@@ -87,10 +99,12 @@ function findEarly(record: ExecutionRecord, { plan }: Definition, step: string):
   return missing === undefined ? null : `${missing.name} has not succeeded`;
 }
 
-function findUndoEarly(record: ExecutionRecord, step: string): string | null {
+function findUndoEarly(record: ExecutionRecord, { plan }: Definition, step: string): string | null {
   if (record.execution.direction !== "compensate") return "it is not being compensated";
   const position = record.attempts.find((row) => row.direction === "execute" && row.stepName === step)?.position;
   if (position === undefined) return "it never ran";
+  const known = undoables(record).find((undoable) => undoable.step === step)?.knowledge;
+  if (known === "unknown" && stepOf(plan, step)?.undoOnFailure === false) return "whether it took effect is not known";
   const later = undoables(record).find((undoable) => undoable.position > position);
   return later === undefined ? null : `${later.step} is to be undone before`;
 }

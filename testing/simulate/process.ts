@@ -21,6 +21,7 @@ export class Process implements SimulatedProcess {
   #state: "running" | "frozen" | "dead" = "running";
   #skewMs: number;
   #held: (() => void)[] = [];
+  readonly #whenGone = new Set<() => void>();
   #calls = 0;
 
   constructor(name: string, base: Clock, skewMs: number) {
@@ -67,13 +68,21 @@ export class Process implements SimulatedProcess {
     });
   }
 
+  /** Calls back when it ends or stands still next; the function that it returns takes that back. */
+  onGone(callback: () => void): () => void {
+    this.#whenGone.add(callback);
+    return () => void this.#whenGone.delete(callback);
+  }
+
   /** Its clock is set by hand. */
   skew(skewMs: number): void {
     this.#skewMs = skewMs;
   }
 
   freeze(): void {
-    if (this.#state === "running") this.#state = "frozen";
+    if (this.#state !== "running") return;
+    this.#state = "frozen";
+    this.#tellGone();
   }
 
   /** It goes on where it was; what it missed happens now, in order. */
@@ -92,6 +101,12 @@ export class Process implements SimulatedProcess {
     this.#held = [];
     for (const cancel of this.#timers) cancel();
     this.#timers.clear();
+    this.#tellGone();
+  }
+
+  #tellGone(): void {
+    for (const callback of this.#whenGone) callback();
+    this.#whenGone.clear();
   }
 
   #setTimer(delayMs: number, callback: () => void): () => void {

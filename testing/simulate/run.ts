@@ -53,7 +53,7 @@ const REST_WITHIN_MS = 24 * 3_600_000;
 /** Rounds of mending in the end. */
 const MAX_MENDINGS = 12;
 /** Longer than any call that was slowed down or stood still in the storm. */
-const STOP_WITHIN_MS = 400_000;
+const SETTLE_WITHIN_MS = 400_000;
 
 /** Runs one simulation: a pure function of what it is told. */
 export async function runOnce(options: RunOptions): Promise<RunEnd> {
@@ -63,8 +63,9 @@ export async function runOnce(options: RunOptions): Promise<RunEnd> {
   const world = new World({ clock, dice, faults, isNoted: options.isNoted });
   // A short storm is a dense one.
   const stormMs = options.stormMs ?? pick(dice.stream("storm"), STORMS_MS);
-  const scenario = options.scenario(runOf(world, options.seed), { faults, stormMs });
-  const store = checkedStore(options.store(clock), {
+  const reference = options.store(clock);
+  const scenario = options.scenario(runOf(world, options.seed, reference), { faults, stormMs });
+  const store = checkedStore(reference, {
     world,
     planOf: plansOf(scenario),
     writesAtOnce: options.store === referenceStore,
@@ -95,6 +96,7 @@ export async function runOnce(options: RunOptions): Promise<RunEnd> {
     world.report(`something threw outside of everything: ${error instanceof Error ? error.stack : String(error)}`);
   }
   fleet.end();
+  await reference.close();
   return {
     violation: world.violation,
     fired: dice.fired,
@@ -109,12 +111,14 @@ export function referenceStore(clock: Clock): Store {
   return memoryStore({ clock });
 }
 
-function runOf(world: World, seed: number): SimulatedRun {
+function runOf(world: World, seed: number, store: Store): SimulatedRun {
   return {
     seed,
+    store,
     now: () => world.clock.now(),
     roll: (name) => world.dice.roll(name),
     happens: (name, probability) => world.dice.happens(name, probability),
+    report: (violation) => world.report(violation),
     note: (who, what) => world.note(who, () => what),
   };
 }
@@ -136,6 +140,7 @@ function tuningByChance(random: () => number): Tuning {
     backlogThreshold: pick(random, [1, 100]),
     backlogPatience: pick(random, [60_000, 600_000]),
     missingAfter: 120_000,
+    waitInterval: 20_000,
   };
 }
 
@@ -169,13 +174,25 @@ async function conclude(parts: Parts): Promise<void> {
     if (world.violation !== null) return;
     if (!mendAll(parts, round)) break;
   }
-  const wrong = scenario.check?.(await endsOf(world, store)) ?? null;
+  if (!await move(world, SETTLE_WITHIN_MS, () => storm.areWaitersServed)) {
+    return world.report("somebody who waits for an execution is not told that it has ended");
+  }
+  // In virtual time as well: somebody may still have the database for himself.
+  const checking = endsOf(world, store).then((ends) => scenario.check?.(ends) ?? null);
+  if (!await moveUntil(world, checking)) return world.report("the check of the scenario does not end");
+  const wrong = await checking;
   if (wrong !== null) return world.report(wrong);
   const alive = fleet.workers.filter((seat) => !seat.process.isDead);
   const stopping = Promise.all(alive.map((seat) => seat.engine.close({ deadline: 1_000 })));
-  let isStopped = false;
-  void stopping.then(() => isStopped = true);
-  if (!await move(world, STOP_WITHIN_MS, () => isStopped)) world.report("a worker does not stop");
+  if (!await moveUntil(world, stopping)) world.report("a worker does not stop");
+}
+
+/** Moves time until the promise has settled; false if it does not. */
+async function moveUntil(world: World, promise: Promise<unknown>): Promise<boolean> {
+  let isSettled = false;
+  const mark = () => void (isSettled = true);
+  promise.then(mark, mark);
+  return await move(world, SETTLE_WITHIN_MS, () => isSettled) && isSettled;
 }
 
 async function endsOf(world: World, store: Store): Promise<readonly SimulatedEnd[]> {

@@ -5,9 +5,10 @@
 
 import { saga } from "../../src/definition/saga.ts";
 import type { AnyDefinition } from "../../src/definition/inference.ts";
-import type { BaseScope, RunScope, UndoScope } from "../../src/definition/scope.ts";
+import type { BaseScope, RunScope, TxScope, UndoScope, UndoTxScope } from "../../src/definition/scope.ts";
 import type { Attempt, ExecutionRecord } from "../../src/domain/record.ts";
 import { stepOf } from "../../src/domain/plan.ts";
+import type { Store } from "../../src/store.ts";
 import { NonRetryable, RetryAfter } from "../../src/errors.ts";
 import { type Shop, shop } from "../shop.ts";
 import { between, pick } from "./dice.ts";
@@ -36,6 +37,8 @@ interface Character {
 }
 
 type Run = RunScope<unknown, unknown, unknown, Resources>;
+type TxRun = TxScope<unknown, unknown, unknown, Resources>;
+type UndoTxRun = UndoTxScope<unknown, unknown, unknown, Resources, unknown>;
 type UndoRun = UndoScope<unknown, unknown, unknown, Resources, unknown>;
 type Random = () => number;
 
@@ -51,7 +54,7 @@ export function sagasByChance(run: SimulatedRun, options: SagasOptions): Scenari
     starts,
     signals: makeSignals(random, starts, options.stormMs),
     mend: (record) => mend(record, bank),
-    check: (ends) => checkEffects(ends, definitions, bank),
+    check: async (ends) => checkEffects(ends, definitions, bank) ?? await checkRows(run.store, ends),
   };
 }
 
@@ -89,6 +92,7 @@ function makeSaga(run: SimulatedRun, random: Random, shape: SagaShape): AnyDefin
 /** The builder without its types: what is made by chance has none. */
 interface AnySaga extends AnyDefinition {
   step(name: string, options: unknown): AnySaga;
+  transaction(name: string, options: unknown): AnySaga;
   pivot(name: string, options: unknown): AnySaga;
   sleep(name: string, ms: number): AnySaga;
   waitFor(name: string, options: unknown): AnySaga;
@@ -103,6 +107,7 @@ function addStep(
   const { shape, index, pivotAt } = at;
   const name = `step_${index + 1}`;
   const kind = index === pivotAt ? "pivot" : random() < 0.12 ? "sleep" : random() < 0.2 ? "wait" : "step";
+  const isTransaction = kind === "step" && run.store.transactional && random() < 0.5;
   // Shorter than any deadline: past the pivot, a sleep that is longer could never be left.
   if (kind === "sleep") return made.sleep(name, between(random, 0, made.plan.deadlineMs === null ? 60_000 : 15_000));
   if (kind === "wait") {
@@ -120,11 +125,33 @@ function addStep(
     ...(timeoutMs === null ? {} : { timeout: timeoutMs }),
   };
   if (kind === "pivot") return made.pivot(name, step);
+  if (isTransaction) return addTransaction(made, run, random, { name, step, character, shape, hasUndo });
   if (!hasUndo) return made.step(name, step);
   return made.step(name, {
     ...step,
     undo: (scope: UndoRun) => takeBack(run, scope, character, shape.roughSteps),
     undoOnFailure,
+    undoRetry: makeRetry(random),
+  });
+}
+
+function addTransaction(
+  made: AnySaga,
+  run: SimulatedRun,
+  random: Random,
+  { name, step, character, shape, hasUndo }: {
+    readonly name: string;
+    readonly step: object;
+    readonly character: Character;
+    readonly shape: SagaShape;
+    readonly hasUndo: boolean;
+  },
+): AnySaga {
+  const body = { ...step, run: (scope: TxRun) => performWithin(run, scope, character, shape.roughSteps) };
+  if (!hasUndo) return made.transaction(name, body);
+  return made.transaction(name, {
+    ...body,
+    undo: (scope: UndoTxRun) => takeBackWithin(run, scope, character, shape.roughSteps),
     undoRetry: makeRetry(random),
   });
 }
@@ -233,6 +260,9 @@ async function takeBack(run: SimulatedRun, scope: UndoRun, character: Character,
   const { key, stepKey, resources } = scope;
   const name = `${key} ${scope.execution.epoch}.${scope.attempt}`;
   const random = streamOf(run, name);
+  const receipt = resources.shop.ledger.find((entry) => entry.key === stepKey)?.receipt;
+  const told = (scope.written as Record<string, unknown> | undefined)?.[nameOf(stepKey)];
+  if (told !== undefined && told !== receipt) run.report(`the undo of ${stepKey} is told that ${told} was written`);
   const act = () => {
     resources.shop.takeBack(stepKey);
     run.note(resources.process.name, `the effect of ${stepKey} is taken back`);
@@ -263,6 +293,98 @@ async function takeBack(run: SimulatedRun, scope: UndoRun, character: Character,
 const ROUGH_UNDO = [
   ...["long", "long", "deaf", "throws", "throws", "throws", "throws_late", "throws_late", "bug", "fails"] as const,
 ];
+
+/** The work of a transactional step: a row in a table of its own, that is there together with its record, or not at all. */
+async function performWithin(
+  run: SimulatedRun,
+  scope: TxRun,
+  character: Character,
+  roughSteps: number,
+): Promise<unknown> {
+  const { key, resources, tx } = scope;
+  const name = `${key} ${scope.execution.epoch}.${scope.attempt} tx`;
+  const random = streamOf(run, name);
+  await tx.query("create table if not exists effects (key text not null)");
+  if (random() < 0.3) await resources.process.pause(between(random, 1, 1_000));
+  await tx.query("insert into effects (key) values (?)", [key]);
+  const result = { [nameOf(key)]: "row" };
+  if (!run.happens(`${name} rough`, roughSteps)) return result;
+  switch (pick(random, ROUGH)) {
+    case "long":
+      await pauseWell(scope, Math.floor(character.leaseMs * (0.5 + random())));
+      return result;
+    case "deaf":
+    case "hangs":
+      await resources.process.pause(Math.floor((character.timeoutMs ?? character.leaseMs) * (0.2 + random())));
+      return result;
+    case "throws":
+    case "throws_late":
+      throw new Error("a constraint was violated");
+    case "retry_after":
+      throw new RetryAfter(between(random, 0, 60_000));
+    case "gives_up":
+      throw new NonRetryable("the card was declined");
+    case "fails":
+      return scope.fail("sold out");
+    case "skips":
+      return scope.skip("nothing to do");
+    case "completes":
+      return scope.complete("that was all");
+    case "bug":
+      throw new ReferenceError("shopp is not defined");
+    case "not_storable":
+      return { total: NaN };
+  }
+}
+
+async function takeBackWithin(
+  run: SimulatedRun,
+  scope: UndoTxRun,
+  character: Character,
+  roughSteps: number,
+): Promise<unknown> {
+  const { key, stepKey, resources, tx } = scope;
+  const name = `${key} ${scope.execution.epoch}.${scope.attempt} tx`;
+  const random = streamOf(run, name);
+  await tx.query("delete from effects where key = ?", [stepKey]);
+  if (!run.happens(`${name} rough`, roughSteps)) return;
+  switch (pick(random, ROUGH_UNDO)) {
+    case "long":
+    case "deaf":
+      return await resources.process.pause(Math.floor((character.timeoutMs ?? character.leaseMs) * random()));
+    case "throws":
+    case "throws_late":
+      throw new Error("a constraint was violated");
+    case "bug":
+      throw new ReferenceError("shopp is not defined");
+    case "fails":
+      return scope.fail("it cannot be taken back");
+  }
+}
+
+/** Whether the rows of transactional steps are those that the records tell of, each exactly once. */
+async function checkRows(store: Store, ends: readonly SimulatedEnd[]): Promise<string | null> {
+  if (!store.transactional) return null;
+  const rows = await store.transaction(async ({ tx }) => {
+    await tx.query("create table if not exists effects (key text not null)");
+    return await tx.query("select key from effects");
+  });
+  const counts = new Map<string, number>();
+  const count = (key: string, by: number) => counts.set(key, (counts.get(key) ?? 0) + by);
+  for (const { key } of rows) count(String(key), 1);
+  for (const { record: { attempts } } of ends) {
+    const ended = attempts.filter((row) => row.kind === "transaction" && row.status === "succeeded");
+    // Only a plain return commits: a verdict has its statements rolled back, like a failure.
+    const done = ended.filter((row) => row.direction === "execute" && row.reason === null).map((row) => row.key);
+    for (const key of done) count(key, -1);
+    for (const { direction, key } of ended) {
+      const stepKey = key.slice(0, -":undo".length);
+      if (direction === "compensate" && done.includes(stepKey)) count(stepKey, 1);
+    }
+  }
+  const wrong = [...counts].find(([, left]) => left !== 0);
+  return wrong === undefined ? null : `${wrong[0]} has ${wrong[1]} rows more than its record tells of`;
+}
 
 /** As code should: it stops when it is asked to. */
 async function pauseWell(scope: BaseScope<unknown, unknown, unknown, Resources>, ms: number): Promise<void> {
@@ -320,7 +442,7 @@ function isTerminated({ operations }: SimulatedEnd): boolean {
 }
 
 function isWork(row: Attempt): boolean {
-  return row.direction === "execute" && row.kind !== "sleep" && row.kind !== "wait";
+  return row.direction === "execute" && (row.kind === "step" || row.kind === "pivot");
 }
 
 /** Somebody skipped the undo: what it was about is that person's affair. */

@@ -3,12 +3,15 @@
 import type { AnyDefinition } from "../../src/definition/inference.ts";
 import type { ExecutionRecord, Instant, Operation } from "../../src/domain/record.ts";
 import type { Json, JsonObject } from "../../src/domain/json.ts";
+import type { Store } from "../../src/store.ts";
 import type { SimulatedProcess } from "./process.ts";
 
 /** One run, as a scenario sees it. */
 export interface SimulatedRun {
   /** What it follows from. */
   readonly seed: number;
+  /** The store without its faults, to look at what transactional steps have left in it. */
+  readonly store: Store;
   /** The true time, which no process knows exactly. */
   now(): Instant;
   /** A number in [0, 1), always the same one for a name. */
@@ -19,6 +22,8 @@ export interface SimulatedRun {
    * the attempt.
    */
   happens(name: string, probability: number): boolean;
+  /** Something is wrong: ends the run, with this sentence as its violation. */
+  report(violation: string): void;
   /** A line for the history. */
   note(who: string, what: string): void;
 }
@@ -39,7 +44,7 @@ export interface Scenario {
    */
   readonly mend?: (record: ExecutionRecord) => Mending | null;
   /** Called in the end with everything that was started; a sentence if something is wrong, else null. */
-  readonly check?: (ends: readonly SimulatedEnd[]) => string | null;
+  readonly check?: (ends: readonly SimulatedEnd[]) => string | null | Promise<string | null>;
 }
 
 /** How an execution ended. */

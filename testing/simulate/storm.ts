@@ -34,6 +34,8 @@ export class Storm {
   readonly #lengthMs: number;
   readonly #clients = new Set<Promise<void>>();
   readonly #beganAt: number;
+  /** Who waits for an execution. */
+  readonly #waiters = new Set<{ readonly process: Process }>();
   #asked = 0;
 
   constructor(world: World, fleet: Fleet, options: { readonly scenario: Scenario; readonly lengthMs: number }) {
@@ -47,6 +49,11 @@ export class Storm {
   /** Clients that have not been served yet. */
   get waitingClients(): number {
     return this.#clients.size;
+  }
+
+  /** Whether those who wait for executions have been told what they wait for, as far as they are alive. */
+  get areWaitersServed(): boolean {
+    return [...this.#waiters].every((waiter) => waiter.process.isDead);
   }
 
   /** Sets a timer for everything that is to happen. */
@@ -125,12 +132,25 @@ export class Storm {
     };
     const ask = async (engine: Engine) => {
       const { execution, created } = await engine.start(start.definition, options as never);
+      this.#wait(engine, execution.id);
       this.#world.note("client", () => `start ${start.id}: ${created ? "created" : `not created: ${execution.id}`}`);
     };
     this.#promise(after, () => {
       this.#insist(`start ${start.id}`, ask, new Set());
       if (dice.happens(`start ${start.id} twice`, 0.2)) this.#insist(`start ${start.id} again`, ask, new Set());
     });
+  }
+
+  #wait(engine: Engine, id: string): void {
+    const process = this.#fleet.seats.find((seat) => seat.engine === engine)?.process;
+    if (process === undefined || this.#world.dice.roll(`wait for ${id}`) < 0.5) return;
+    const waiter = { process };
+    this.#waiters.add(waiter);
+    engine.wait(id, { throughBlocked: true }).then(({ status }) => {
+      this.#world.note("client", () => `is told that ${id} is ${status}`);
+    }, (error: unknown) => {
+      if (!isSagaError(error, "closed")) this.#world.report(`waiting for ${id} is answered: ${String(error)}`);
+    }).finally(() => this.#waiters.delete(waiter));
   }
 
   #planSignal(signal: SimulatedSignal, index: number): void {
@@ -262,11 +282,11 @@ export class Storm {
   }
 }
 
-type Action = Mending | "rerun" | "resume_stuck" | "dispatch";
+type Action = Mending | "rerun" | "resume_stuck" | "dispatch" | "look";
 
 const ACTIONS: readonly Action[] = [
   ...["retry", "retry", "compensate", "compensate", "compensate", "skip_step", "terminate"] as const,
-  ...["rerun", "resume_stuck", "dispatch"] as const,
+  ...["rerun", "resume_stuck", "dispatch", "look"] as const,
 ];
 
 /** Carries it out and says in short what came of it. */
@@ -283,6 +303,10 @@ async function carryOut(engine: Engine, id: string, action: Action): Promise<str
       return outcomeOf(await engine.terminate(id, by));
     case "rerun":
       return `as ${(await engine.rerun(id, by)).execution.id}`;
+    case "look": {
+      await Promise.all([engine.attempts(id), engine.signals(id), engine.compensationPlan(id), engine.health()]);
+      return (await engine.explain(id)).sentence;
+    }
     case "dispatch":
       await engine.dispatch(id);
       return "done";

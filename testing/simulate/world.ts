@@ -1,6 +1,6 @@
 /** What all parts of one run share: time, chance, the truth, and what was found wrong. */
 
-import type { ExecutionRecord, Instant } from "../../src/domain/record.ts";
+import type { Attempt, ExecutionRecord, Instant } from "../../src/domain/record.ts";
 import type { VirtualClock } from "../virtual_clock.ts";
 import type { Dice } from "./dice.ts";
 import type { Faults } from "./faults.ts";
@@ -15,6 +15,14 @@ export interface HistoryLine {
   readonly what: string;
 }
 
+/** The name of an attempt, unique in its run. */
+export function attemptName(
+  id: string,
+  { stepName, direction, epoch, attempt }: Pick<Attempt, "stepName" | "direction" | "epoch" | "attempt">,
+): string {
+  return `${id} ${stepName} ${direction} ${epoch}.${attempt}`;
+}
+
 /** What the parts of one run share. */
 export class World {
   readonly clock: VirtualClock;
@@ -22,6 +30,9 @@ export class World {
   readonly faults: Faults;
   /** Executions as the store has them. */
   readonly truth = new Map<string, ExecutionRecord>();
+  /** Attempts whose code runs, in whatever process, and in which they were begun last. */
+  readonly running = new Set<string>();
+  readonly beganIn = new Map<string, string>();
   /** What happened; null if nobody wants to know. */
   readonly history: HistoryLine[] | null;
   /** Until when the store answers nobody. */
