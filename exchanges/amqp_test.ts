@@ -10,8 +10,7 @@ if (await hasBroker("the exchange over RabbitMQ")) {
         return { ...exchange, close: () => broker[Symbol.asyncDispose]() };
       },
       keepsHints: true,
-      // A chain of 5,000 hints waits for the disk of a quorum queue 5,000 times.
-      deadlineMs: 60_000,
+      deadlineMs: 30_000,
       settle: () => new Promise((resolve) => setTimeout(resolve, 30)),
     });
   }

@@ -37,8 +37,8 @@ const SHUN_MS = 10_000;
 /** Sends messages over a link. */
 export class Publisher {
   readonly #options: PublisherOptions;
-  /** Queues that did not answer in time, and until when they are not relied on. */
-  readonly #shunned = new Map<string, number>();
+  /** Queues that did not answer in time, and until when they are not relied on over the same connection. */
+  readonly #shunned = new Map<string, { readonly connection: Connection; readonly until: number }>();
   readonly #publishing = new Set<Promise<unknown>>();
   readonly #idPrefix = crypto.randomUUID();
   #nextId = 0;
@@ -56,7 +56,10 @@ export class Publisher {
 
   /** Whether a message for this queue would be kept, as far as is known. */
   reaches(queue: string): boolean {
-    return this.#options.link.isPromising && (this.#shunned.get(queue) ?? 0) <= this.#options.clock.now();
+    const { clock, link } = this.#options;
+    const shunned = this.#shunned.get(queue);
+    const isShunned = shunned !== undefined && shunned.connection === link.connection && shunned.until > clock.now();
+    return link.isPromising && !isShunned;
   }
 
   /** Sends messages; answers in their order, within the deadline. Never rejects. */
@@ -83,11 +86,13 @@ export class Publisher {
     }));
     await within(clock, deadlineMs, sending);
     over.abort();
+    const { connection } = link;
     return messages.map(({ target }, index) => {
       const answer = answers[index] ?? null;
+      if (answer !== null) return answer;
       // What the broker takes so long to answer, it may take as long to answer again.
-      if (answer === null && link.connection !== null) this.#shunned.set(target.queue, clock.now() + SHUN_MS);
-      return answer ?? "unreached";
+      if (connection !== null) this.#shunned.set(target.queue, { connection, until: clock.now() + SHUN_MS });
+      return "unreached";
     });
   }
 

@@ -72,7 +72,9 @@ export class Unusable {
     const deliveries = deliveriesOf(message);
     const isHopeless = deliveries >= max;
     const target = isHopeless ? this.#topology.error(partition) : this.#topology.retry(partition);
-    const { contentType, messageId } = message.properties;
+    const { contentType, headers, messageId } = message.properties;
+    // Each sending gives it an id of its own.
+    const firstId = textOf(headers?.[HEADERS.messageId]) ?? textOf(messageId);
     const [answer] = await this.#publisher.publish([{
       target,
       body: message.content as Buffer,
@@ -82,7 +84,7 @@ export class Unusable {
         [HEADERS.reason]: reason,
         [HEADERS.queue]: this.#topology.hints(partition).queue,
         [HEADERS.at]: new Date(this.#clock.now()).toISOString(),
-        ...(textOf(messageId) === null ? {} : { [HEADERS.messageId]: messageId }),
+        ...(firstId === null ? {} : { [HEADERS.messageId]: firstId }),
       },
     }]);
     if (answer === "sent" && !isHopeless) return;
