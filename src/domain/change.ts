@@ -17,11 +17,11 @@ export interface Change {
   readonly operations: readonly Operation[];
   /** Guard: the stored count of signals must be this. Set when the commit leaves the execution waiting. */
   readonly signalsSeen: number | null;
-  /** Guard: this token must be stored and its lease must have ended: the stored due time is at or before `at`. */
+  /** Guard: this token must be stored, and the end of its lease, the stored due time, must be at or before `at`. */
   readonly expired: Expired | null;
 }
 
-/** An open attempt whose lease has ended. */
+/** An open attempt whose lease ends no later than at a time: now, if it is taken over. */
 export interface Expired {
   /** Token of the open attempt. */
   readonly token: string;
