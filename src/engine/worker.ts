@@ -124,8 +124,20 @@ export class WorkerLoop implements TurnHost {
     );
   }
 
+  /** A turn that is about to be handed over counts already, so that stop() waits for it; call what it returns after. */
+  expectTurn(): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#turns.add(promise);
+    return () => {
+      this.#turns.delete(promise);
+      resolve();
+    };
+  }
+
   /** Goes on with what was opened as it was inserted, in a slot that the caller has taken. */
   adopt(slots: Slots, record: ExecutionRecord, token: string): void {
+    // Too late: what was opened is left to whoever takes it over.
+    if (this.#gone.signal.aborted) return slots.release();
     const { id } = record.execution;
     void this.#track(slots, id, takeOpened(this, record, token))
       .catch((error) => this.#complain(`Execution ${id} was not moved`, error));
