@@ -20,7 +20,7 @@ import { Unusable } from "./amqp/unusable.ts";
 export type { AmqpExchangeOptions, QueueType } from "./amqp/options.ts";
 
 /**
- * Makes an exchange over RabbitMQ 3.10 or newer (older ones with `queueType: "classic"`). It connects at its first use.
+ * Makes an exchange over RabbitMQ, 3.10 or newer. It connects at its first use.
  *
  * Hints of partition `p` go through the durable topic exchange `leveret.saga` to the queue `leveret.saga.execute.p`
  * (`leveret.saga.execute` for `default`) and are kept there until a worker takes them; whoever sends or consumes first
