@@ -241,14 +241,16 @@ export class Storm {
     });
   }
 
-  /** A signal arrives within milliseconds of the end of the wait for it. */
+  /** A signal arrives about when the wait for it ends: within a millisecond, or while somebody may be writing that. */
   #signalJustInTime(before: ExecutionRecord | null, { execution }: ExecutionRecord): void {
     const { id, waitingFor, dueAt, epoch } = execution;
     if (waitingFor === null || dueAt === null || before?.execution.waitingFor === waitingFor) return;
     const { clock, dice, faults } = this.#world;
     const name = `just in time ${id} ${waitingFor} ${epoch}`;
     if (!dice.happens(name, faults.ambushes)) return;
-    const delayMs = Math.max(0, dueAt - clock.now() + pick(dice.stream(name), [-300, -1, 0, 0, 1]));
+    const random = dice.stream(name);
+    const earlyMs = random() < 0.5 ? pick(random, [-1, 0, 0, 1]) : between(random, -10_000, 300);
+    const delayMs = Math.max(0, dueAt - clock.now() - earlyMs);
     clock.setTimer(delayMs, () => {
       if (!dice.isCalm) this.#operate(id, { signal: waitingFor }, dice.stream(`${name} signal`));
     });
