@@ -54,6 +54,11 @@ export class World {
     this.history = options.isNoted ? [] : null;
   }
 
+  /** Whether all processes know the true time. */
+  get areClocksRight(): boolean {
+    return this.faults.skewMs === 0 && this.faults.clockJumps === 0;
+  }
+
   /** What was found wrong first. */
   get violation(): string | null {
     return this.#violation;
