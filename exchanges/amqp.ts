@@ -68,7 +68,7 @@ class AmqpExchange implements Exchange {
     this.#consuming = link("consuming");
     this.#topology = new Topology(prefix, queueType, logger);
     this.#publisher = new Publisher({ link: this.#publishing, clock, deadlineMs: publishDeadlineMs });
-    this.#gauge = new Gauge(this.#consuming);
+    this.#gauge = new Gauge(this.#consuming, clock);
     this.#unusable = new Unusable({ publisher: this.#publisher, topology: this.#topology, clock, logger });
   }
 
@@ -118,8 +118,7 @@ class AmqpExchange implements Exchange {
 
   async depth(partition: string): Promise<Depth | null> {
     if (this.#isClosed || this.#topology.problemOf(partition) !== null) return null;
-    const { clock, publishDeadlineMs } = this.#settings;
-    return await within(clock, publishDeadlineMs, this.#gauge.depth(this.#topology.hints(partition).queue));
+    return await this.#gauge.depth(this.#topology.hints(partition).queue);
   }
 
   async health(): Promise<Health> {

@@ -99,6 +99,21 @@ if (await hasBroker("consuming over RabbitMQ under faults")) {
     await until(async () => (await exchange.health()).ok, "all is well");
   });
 
+  Deno.test("amqpExchange() lets a sweep wait a second for the length of a queue, once, where the broker is frozen", async () => {
+    await using broker = await TestBroker.open();
+    await using proxy = new Proxy(broker.url);
+    const exchange = broker.exchange({ url: proxy.url });
+    await consumed(exchange);
+    assert.deepEqual(await exchange.depth("default"), { ready: 0, consumers: 1 });
+    proxy.freeze();
+    const begin = performance.now();
+    for (let n = 0; n < 20; n++) assert.equal(await exchange.depth("default"), null);
+    const ms = performance.now() - begin;
+    assert.ok(ms < 2_000, `${ms} ms`);
+    proxy.thaw();
+    await until(async () => (await exchange.depth("default"))?.consumers === 1, "it is told again");
+  });
+
   Deno.test("amqpExchange() gives a lost worker's hints to another one", async () => {
     await using broker = await TestBroker.open();
     await using proxy = new Proxy(broker.url);

@@ -1,5 +1,6 @@
 /** G16: messages that nobody can use are put aside, and their neighbours flow. */
 
+import type { Channel } from "amqplib";
 import assert from "node:assert/strict";
 import type { Exchange, HandlerAnswer, Hint } from "../src/exchange.ts";
 import { hasBroker, TestBroker, until } from "./fixtures/broker.ts";
@@ -101,6 +102,19 @@ if (await hasBroker("messages over RabbitMQ that nobody can use")) {
     const { headers } = (await broker.take(broker.errorQueue()))?.properties ?? {};
     assert.equal(headers?.["x-leveret-deliveries"], 10);
     assert.equal(headers?.["x-leveret-reason"], "unknown_definition: no worker that was asked knows it");
+  });
+
+  Deno.test("amqpExchange() has quorum queues put aside what was given back again and again", async () => {
+    await using broker = await TestBroker.open();
+    const exchange = broker.exchange({ queueType: "quorum" });
+    assert.deepEqual(await exchange.publish([hint("deadly")]), ["sent"]);
+    const giveBack = (channel: Channel) => channel.get(broker.queue()).then((got) => got && channel.nack(got));
+    await until(async () => {
+      await broker.use(giveBack);
+      return await broker.ready(broker.errorQueue()) === 1;
+    }, "it is put aside");
+    const [death] = (await broker.take(broker.errorQueue()))?.properties.headers?.["x-death"] ?? [];
+    assert.equal(death?.reason, "delivery_limit");
   });
 
   Deno.test("amqpExchange() takes a count that makes no sense for none", async () => {

@@ -27,6 +27,11 @@ export const RETRY_AFTER_MS = 1_000;
 /** What the error queue holds at most; then its oldest messages go. They are hints: sweeps have had them long since. */
 const MAX_ERRORS = 10_000;
 const MAX_ERROR_BYTES = 256 * 1024 * 1024;
+/**
+ * A quorum queue counts how often a message was given back, and puts it aside after so many times (as RabbitMQ 4 does by
+ * itself, but for dropping it): one that ends whatever receives it, before it can be looked at, does not do so for ever.
+ */
+const MAX_RETURNS = 20;
 
 /** Names and settings. */
 export class Topology {
@@ -60,7 +65,14 @@ export class Topology {
         await this.#use(connection, async (channel) => {
           await channel.assertExchange(this.#prefix, "topic", { durable: true });
         });
-        await this.#declareQueue(connection, queue, {});
+        const error = this.error(partition);
+        await error.declare(connection);
+        const limit = {
+          "x-delivery-limit": MAX_RETURNS,
+          "x-dead-letter-exchange": "",
+          "x-dead-letter-routing-key": error.queue,
+        };
+        await this.#declareQueue(connection, queue, this.#queueType === "quorum" ? limit : {});
         await this.#use(connection, async (channel) => {
           await channel.bindQueue(queue, this.#prefix, routingKey);
         });

@@ -111,6 +111,7 @@ function deliveriesOf({ properties }: ConsumeMessage): number {
   return Number.isSafeInteger(before) && (before as number) > 0 ? (before as number) + 1 : 1;
 }
 
+/** What fits the fields of the protocol: a header of others may have any size. */
 function textOf(value: unknown): string | null {
-  return typeof value === "string" && value !== "" ? value : null;
+  return typeof value === "string" && value !== "" && value.length <= 60 ? value : null;
 }
