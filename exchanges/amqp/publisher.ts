@@ -33,6 +33,8 @@ export interface PublisherOptions {
 const MAX_UNCONFIRMED = 50_000;
 /** A queue that did not answer in time is not relied on for so long; a confirmation ends it at once. */
 const SHUN_MS = 10_000;
+/** What went wrong is told for so long: a process that is given nothing to send for its bad health would keep it. */
+const TROUBLE_MS = 30_000;
 
 /** Sends messages over a link. */
 export class Publisher {
@@ -43,15 +45,16 @@ export class Publisher {
   readonly #idPrefix = crypto.randomUUID();
   #nextId = 0;
   #session: Promise<Session> | null = null;
-  #trouble: string | null = null;
+  #trouble: { readonly text: string; readonly at: number } | null = null;
 
   constructor(options: PublisherOptions) {
     this.#options = options;
   }
 
-  /** What went wrong last, unless something has been sent since. */
+  /** What went wrong lately, unless something has been sent since. */
   get trouble(): string | null {
-    return this.#trouble;
+    if (this.#trouble === null || this.#options.clock.now() > this.#trouble.at + TROUBLE_MS) return null;
+    return this.#trouble.text;
   }
 
   /** Whether a message for this queue would be kept, as far as is known. */
@@ -120,7 +123,7 @@ export class Publisher {
   }
 
   #failed(reason: unknown): PublishAnswer {
-    this.#trouble = messageOf(reason);
+    this.#trouble = { text: messageOf(reason), at: this.#options.clock.now() };
     return "unreached";
   }
 
