@@ -65,9 +65,10 @@ export async function runOnce(options: RunOptions): Promise<RunEnd> {
   const stormMs = options.stormMs ?? pick(dice.stream("storm"), STORMS_MS);
   const reference = options.store(clock);
   const scenario = options.scenario(runOf(world, options.seed, reference), { faults, stormMs });
+  const planOf = plansOf(scenario);
   const store = checkedStore(reference, {
     world,
-    planOf: plansOf(scenario),
+    planOf: (execution) => world.arePlansKept ? planOf(execution) : null,
     writesAtOnce: options.store === referenceStore,
   });
   const random = dice.stream("fleet");

@@ -37,6 +37,8 @@ export class World {
   readonly beganIn = new Map<string, string>();
   /** What happened; null if nobody wants to know. */
   readonly history: HistoryLine[] | null;
+  /** Whether nobody has run changed definitions. */
+  arePlansKept = true;
   /** Until when the store answers nobody. */
   storeOutUntil: Instant = -Infinity;
   /** Until when no hint can be sent. */
