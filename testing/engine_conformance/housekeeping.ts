@@ -92,11 +92,12 @@ export function housekeepingCases({ add }: Cases): void {
       const now = world.clock.now();
       const stuck = { sagaName: "resume.past", resumeCount: 9, dueAt: now - 7_200_000, wakeAt: now - 7_200_000 };
       const before = { startedAt: now - 9_000_000, lastProgressAt: now - 9_000_000 };
+      const past = anExecution({ id: "past", currentStep: "p", ...stuck, ...before });
       await world.store.insert([
-        anExecution({ id: "past", currentStep: "p", ...stuck, ...before }),
+        past,
         anExecution({ id: "back", currentStep: "a", ...stuck, ...before, wakeAt: now - 7_000_000 }),
       ]);
-      const passed = anExecution({ id: "past", currentStep: "b", revision: 1, ...stuck, ...before });
+      const passed = { ...past, currentStep: "b", revision: past.revision + 1 };
       const row = { executionId: "past", direction: "execute", epoch: 1, attempt: 1, status: "succeeded" } as const;
       const change = {
         execution: passed,
