@@ -13,6 +13,8 @@ export type Trouble =
   | "refused"
   /** The tables are not there. */
   | "schema_missing"
+  /** Something else has the name of a table or an index of the store. */
+  | "name_taken"
   | "other";
 
 /** Primary result codes, https://sqlite.org/rescode.html; the extended ones carry them in their lowest byte. */
@@ -38,6 +40,7 @@ const BY_CODE: Readonly<Record<number, Trouble>> = {
 const BY_TEXT: readonly (readonly [RegExp, Trouble])[] = [
   // The user's own transaction on a connection that was handed in: it ends like any other lock.
   [/database (table )?is locked|locking protocol|within a transaction/, "busy"],
+  [/^(table|view|index) .* already exists$|^there is already an? (table|index) named /, "name_taken"],
   [/database or disk is full/, "full"],
   [/no such (table|column): |has no column named/, "schema_missing"],
   [/unable to open|not a database|readonly|disk i\/o error|malformed|not open|been finalized|access/i, "unavailable"],
@@ -83,6 +86,12 @@ export function translateError(error: unknown, where: string): unknown {
       return new SagaError("schema_missing", `Cannot use ${where}: ${said}; call migrate() on a store of this file`, {
         cause: error,
       });
+    case "name_taken":
+      return new SagaError(
+        "schema_missing",
+        `Cannot make the tables in ${where}: ${said}, and is not the store's; rename it, or give the store a file of its own`,
+        { cause: error },
+      );
     case "other":
       return error;
     default:
