@@ -111,6 +111,11 @@ type CheckedOptions =
 /** Longest pause between two tries to get a lock: a waiting process must not miss the gap between two others. */
 const MAX_PAUSE_MS = 25;
 
+/** How long a body may still hold the store up, over all its runs. */
+interface Budget {
+  leftMs: number;
+}
+
 /** What a body made of itself; only the store's own trouble is thrown past it. */
 type Outcome<T> = { readonly value: T } | { readonly thrown: unknown };
 
@@ -202,7 +207,8 @@ class SqliteStore implements Store {
   }
 
   async transaction<T>(body: (transaction: StoreTransaction) => Promise<T>): Promise<T> {
-    const outcome = await this.#use((connection) => this.#runBody(connection, body));
+    const budget: Budget = { leftMs: this.#options.transactionLimitMs };
+    const outcome = await this.#use((connection) => this.#runBody(connection, body, budget));
     if ("thrown" in outcome) throw outcome.thrown;
     return outcome.value;
   }
@@ -245,8 +251,11 @@ class SqliteStore implements Store {
       try {
         return await this.#retry(async () => await section(this.#connection ?? await this.#open()));
       } catch (error) {
+        const trouble = troubleOf(error);
         // A file that was moved, or a disk that was away, is found again by opening it anew.
-        if (troubleOf(error) === "unavailable") this.#drop();
+        if (trouble === "unavailable") this.#drop();
+        // Begun through the handle of a body that was over: nobody else would end it.
+        if (trouble === "nested" && this.#options.path !== null) this.#connection?.rollback();
         throw translateError(error, this.#where);
       }
     });
@@ -259,10 +268,16 @@ class SqliteStore implements Store {
       try {
         return await section();
       } catch (error) {
-        if (troubleOf(error) !== "busy" || performance.now() >= giveUpAt) throw error;
+        if (!this.#isLock(error) || performance.now() >= giveUpAt) throw error;
       }
       await pause(systemClock, pauseMs * (0.5 + Math.random()));
     }
+  }
+
+  #isLock(error: unknown): boolean {
+    const trouble = troubleOf(error);
+    // The user's own transaction on a connection that was handed in: it ends like any other lock.
+    return trouble === "busy" || (trouble === "nested" && this.#options.database !== null);
   }
 
   async #open(): Promise<SqliteConnection> {
@@ -295,6 +310,7 @@ class SqliteStore implements Store {
   async #runBody<T>(
     connection: SqliteConnection,
     body: (transaction: StoreTransaction) => Promise<T>,
+    budget: Budget,
   ): Promise<Outcome<T>> {
     const { clock, transactionLimitMs } = this.#options;
     const work = this.#work;
@@ -302,7 +318,8 @@ class SqliteStore implements Store {
     const transaction = new SqliteTransaction({ connection, work, now: () => clock.now(), where: this.#where });
     this.#transaction = transaction;
     const overtime = Promise.withResolvers<never>();
-    const cancel = clock.setTimer(transactionLimitMs, () => {
+    const beganAt = performance.now();
+    const cancel = clock.setTimer(budget.leftMs, () => {
       transaction.end();
       overtime.reject(tookTooLong(transactionLimitMs));
     });
@@ -312,14 +329,15 @@ class SqliteStore implements Store {
         .then((value): Outcome<T> => ({ value }), (thrown): Outcome<T> => ({ thrown }));
       transaction.end();
       if (transaction.conflict !== null) throw transaction.conflict;
-      if ("thrown" in outcome) {
-        // The driver's own words for a lock, from the handle: reason to run the body again, as in a query.
-        if (troubleOf(outcome.thrown) === "busy") throw outcome.thrown;
-        return outcome;
-      }
+      // Whatever was thrown is the body's: it may speak of another database's locks, or of none.
+      if ("thrown" in outcome) return outcome;
       if (connection.database.isTransaction === false) return { thrown: endedInside() };
       connection.commit();
       return outcome;
+    } catch (error) {
+      budget.leftMs -= performance.now() - beganAt;
+      if (budget.leftMs > 0) throw error;
+      return { thrown: translateError(error, this.#where) };
     } finally {
       cancel();
       transaction.end();
