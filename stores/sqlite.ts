@@ -395,10 +395,14 @@ class SqliteStore implements Store {
 }
 
 function checkOptions(options: SqliteStoreOptions): CheckedOptions {
+  if (typeof options !== "object" || options === null) {
+    throw invalidOptions(`${show(options)} is no object of options; give it a path, as in { path: "sagas.sqlite" }`);
+  }
   const { path, database, clock = systemClock, synchronous = "FULL", ...rest } = options;
   const { busyTimeoutMs = 10_000, transactionLimitMs = 5_000, ...unknown } = rest;
   const [unknownKey] = Object.keys(unknown);
   if (unknownKey !== undefined) throw invalidOptions(`there is no option ${show(unknownKey)}`);
+  if (!isClock(clock)) throw invalidOptions(`clock: ${show(clock)} has no now() and setTimer()`);
   if (!SYNCHRONOUS.includes(synchronous)) {
     throw invalidOptions(`synchronous: ${show(synchronous)} is none of FULL, NORMAL, EXTRA`);
   }
@@ -439,6 +443,11 @@ function endedInside(): SagaError {
     "transaction_over",
     "Cannot commit the transaction: it was ended inside its body; return to commit it, throw to undo it",
   );
+}
+
+function isClock(value: unknown): value is Clock {
+  const clock = value as Partial<Clock> | null | undefined;
+  return typeof clock?.now === "function" && typeof clock.setTimer === "function";
 }
 
 function isInMemory(path: string): boolean {
