@@ -39,6 +39,7 @@ import { Mutex } from "./sql/mutex.ts";
 import { openConnection, SqliteConnection, type Synchronous } from "./sql/sqlite_connection.ts";
 import { sqliteDialect } from "./sql/sqlite_dialect.ts";
 import { refusalOf, translateError, troubleOf } from "./sql/sqlite_errors.ts";
+import { SqliteFile } from "./sql/sqlite_file.ts";
 import {
   type QueryHandle,
   runThroughQuery,
@@ -133,6 +134,7 @@ class SqliteStore implements Store {
   readonly #inside = new AsyncLocalStorage<SqliteTransaction>();
   /** Connections that callers have handed in as `tx`, for their prepared statements. */
   readonly #handed = new WeakMap<DatabaseSync, SqliteConnection>();
+  readonly #file = new SqliteFile();
   #connection: SqliteConnection | null = null;
   #transaction: SqliteTransaction | null = null;
   #isClosed = false;
@@ -173,7 +175,7 @@ class SqliteStore implements Store {
 
   async commit(changes: readonly Change[]): Promise<readonly CommitAnswer[]> {
     const prepared = this.#work.prepare(changes, this.#options.clock.now());
-    return await this.#use((connection) => {
+    return await this.#change((connection) => {
       try {
         return connection.write(this.#work.commit(prepared));
       } catch (error) {
@@ -208,7 +210,7 @@ class SqliteStore implements Store {
 
   async transaction<T>(body: (transaction: StoreTransaction) => Promise<T>): Promise<T> {
     const budget: Budget = { leftMs: this.#options.transactionLimitMs };
-    const outcome = await this.#use((connection) => this.#runBody(connection, body, budget));
+    const outcome = await this.#change((connection) => this.#runBody(connection, body, budget));
     if ("thrown" in outcome) throw outcome.thrown;
     return outcome.value;
   }
@@ -218,14 +220,16 @@ class SqliteStore implements Store {
     return await this.#write(this.#work.prune({ ...options, statuses, limit: checkLimit(options.limit) }));
   }
 
-  // deno-lint-ignore require-await -- a store that was closed rejects
+  /** The time, if the file can be opened and read: probes and workers learn from it how the database does. */
   async now(): Promise<Instant> {
     this.#refuseClosed();
+    // A body's connection is open, and it would wait for itself.
+    if (!this.isInside && !this.#answers()) await this.#find();
     return this.#options.clock.now();
   }
 
   async migrate(): Promise<void> {
-    await this.#use((connection) => this.#migrate(connection));
+    await this.#change((connection) => this.#migrate(connection));
   }
 
   async close(): Promise<void> {
@@ -240,25 +244,68 @@ class SqliteStore implements Store {
   }
 
   #write<T>(work: Work<T>): Promise<T> {
-    return this.#use((connection) => connection.write(work));
+    return this.#change((connection) => connection.write(work));
+  }
+
+  /** The same as `#use`, for sections that write. */
+  #change<T>(section: (connection: SqliteConnection) => T | Promise<T>): Promise<T> {
+    return this.#use((connection) => {
+      this.#checkFile();
+      return section(connection);
+    });
+  }
+
+  /** Whether the connection works, without a wait for its turn: the time is compared by how long the answer takes. */
+  #answers(): boolean {
+    const { database } = this.#options;
+    try {
+      // In the user's own transaction nothing can be opened, and its end may wait for this answer.
+      const isLent = this.#connection === null && database !== null && database.isTransaction !== false;
+      const connection = isLent ? this.#connectionOf(database) : this.#connection;
+      if (connection === null || ["gone", "replaced"].includes(this.#file.state)) return false;
+      connection.join(this.#work.isPending());
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /** Opens the file if it is not open, and reads a little, so that trouble shows. */
+  async #find(): Promise<void> {
+    await this.#mutex.run(() =>
+      this.#translated(async () => {
+        try {
+          const connection = this.#connection ?? await this.#open();
+          this.#checkFile();
+          connection.join(this.#work.isPending());
+        } catch (error) {
+          // Somebody else's lock tells that the database is there. Who holds it may wait for this answer.
+          if (!this.#isLock(error)) throw error;
+        }
+      })
+    );
   }
 
   /** Gives a section the connection for itself, again and again while another process has the file locked. */
   async #use<T>(section: (connection: SqliteConnection) => T | Promise<T>): Promise<T> {
     this.#refuseClosed();
     this.#refuseInside();
-    return await this.#mutex.run(async () => {
-      try {
-        return await this.#retry(async () => await section(this.#connection ?? await this.#open()));
-      } catch (error) {
-        const trouble = troubleOf(error);
-        // A file that was moved, or a disk that was away, is found again by opening it anew.
-        if (trouble === "unavailable") this.#drop();
-        // Begun through the handle of a body that was over: nobody else would end it.
-        if (trouble === "nested" && this.#options.path !== null) this.#connection?.rollback();
-        throw translateError(error, this.#where);
-      }
-    });
+    return await this.#mutex.run(() =>
+      this.#translated(() => this.#retry(async () => await section(this.#connection ?? await this.#open())))
+    );
+  }
+
+  async #translated<T>(section: () => Promise<T>): Promise<T> {
+    try {
+      return await section();
+    } catch (error) {
+      const trouble = troubleOf(error);
+      // A disk that was away is found again by opening the file anew.
+      if (trouble === "unavailable") this.#drop();
+      // Begun through the handle of a body that was over: nobody else would end it.
+      if (trouble === "nested" && this.#options.path !== null) this.#connection?.rollback();
+      throw translateError(error, this.#where);
+    }
   }
 
   async #retry<T>(section: () => Promise<T>): Promise<T> {
@@ -280,8 +327,20 @@ class SqliteStore implements Store {
     return trouble === "busy" || (trouble === "nested" && this.#options.database !== null);
   }
 
+  /** Refuses to write to a file that nobody else can open any more. */
+  #checkFile(): void {
+    const { state } = this.#file;
+    // The connection is kept: the file may come back, and until then nothing else has its rows.
+    if (state === "gone") throw fileGone(this.#where);
+    if (state !== "replaced") return;
+    this.#drop();
+    throw fileReplaced(this.#where);
+  }
+
   async #open(): Promise<SqliteConnection> {
     const { path, database, synchronous } = this.#options;
+    // A store that has had a file does not begin an empty one: what was in it would seem never to have been.
+    if (this.#file.state === "gone") throw fileGone(this.#where);
     const connection = path === null ? new SqliteConnection(database) : await openConnection(path, synchronous);
     try {
       this.#migrate(connection);
@@ -289,6 +348,7 @@ class SqliteStore implements Store {
       if (path !== null) connection.database.close();
       throw error;
     }
+    if (path !== null) this.#file.remember(path, connection.database);
     this.#connection = connection;
     return connection;
   }
@@ -442,6 +502,20 @@ function endedInside(): SagaError {
   return new SagaError(
     "transaction_over",
     "Cannot commit the transaction: it was ended inside its body; return to commit it, throw to undo it",
+  );
+}
+
+function fileGone(where: string): SagaError {
+  return new SagaError(
+    "store_unavailable",
+    `Cannot use ${where}: it was deleted or moved away while it was in use; put it back, or restart for a new one`,
+  );
+}
+
+function fileReplaced(where: string): SagaError {
+  return new SagaError(
+    "store_unavailable",
+    `Cannot use ${where}: another file was put in its place while it was in use; try again to go on with that one`,
   );
 }
 
