@@ -43,10 +43,10 @@ export const FULL: BenchOptions = {
 /** Enough to see that everything still runs; too little to believe the numbers. */
 export const QUICK: BenchOptions = {
   ...FULL,
-  n: 500,
+  n: 200,
   rounds: 1,
-  lone: 20,
-  finished: 5_000,
+  lone: 10,
+  finished: 2_000,
   settleSeconds: 1,
   idleSeconds: 2,
 };
