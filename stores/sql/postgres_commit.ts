@@ -13,9 +13,10 @@ import {
   batchValues,
   lengthOf,
   pieces,
+  rowTable,
   withoutTwins,
 } from "./postgres_batch.ts";
-import { change as run, rows, type SqlValue, type Steps, type Work } from "./work.ts";
+import { change as run, type Row, rows, type SqlValue, type Steps, type Work } from "./work.ts";
 
 /** A change with its values made ready: whatever the caller does to it afterwards, the work stays the same. */
 export interface PostgresChange {
@@ -70,12 +71,13 @@ export function postgresCommitter(dialect: Dialect, { progress, attempt, operati
 
   // The guards stand in the update itself: after a wait for another transaction they are looked at again, on the row
   // as it is then. The rows are taken in the order of the ids, so that two batches wait instead of deadlocking.
-  const update = `with input as materialized (
-      select * from ${batchTable("input", executionColumns)} order by guard_id collate "C"
+  const updateFrom = (table: TableOf) =>
+    `with input as materialized (
+      select * from ${table("input", executionColumns)} order by guard_id collate "C"
     ), updated as (
       update saga_executions as execution set ${
-    progress.columns.map((name) => `"${name}" = input."${name}"`).join(", ")
-  }
+      progress.columns.map((name) => `"${name}" = input."${name}"`).join(", ")
+    }
       from input
       where execution.id = input.guard_id and execution.revision = input.guard_revision
         and (input.guard_seen is null or execution.signals_seen = input.guard_seen)
@@ -83,18 +85,23 @@ export function postgresCommitter(dialect: Dialect, { progress, attempt, operati
           or execution.owner = input.guard_owner and execution.due_at <= input.guard_due_at)
       returning execution.id
     )`;
-  const insertAttempts = insertFrom("saga_step_attempts", "attempt", attempt.columns, attemptColumns);
-  const insertOperations = insertFrom("saga_operations", "operation", operation.columns, operationColumns);
-  const consume = `update saga_signals as signal set consumed_at = coalesce(input.at, clock_timestamp())
+  const attemptsFrom = (table: TableOf) =>
+    `, attempts as (
+      ${insertFrom("saga_step_attempts", attempt.columns, table("input", attemptColumns))}
+    )`;
+  const others = `, operations as (
+      ${insertFrom("saga_operations", operation.columns, batchTable("input", operationColumns))}
+    ), consumed as (
+      update saga_signals as signal set consumed_at = coalesce(input.at, clock_timestamp())
       from ${batchTable("input", CONSUMED)}, updated
       where updated.id = input.execution_id and signal.saga_execution_id = input.execution_id
-        and signal.id = input.id and signal.consumed_at is null`;
-  const answer = "select id from updated";
-  /** What nearly all batches need, and what any does. */
-  const lean = dialect.text(`${update}, attempts as (${insertAttempts}) ${answer}`);
-  const full = dialect.text(
-    `${update}, attempts as (${insertAttempts}), operations as (${insertOperations}), consumed as (${consume}) ${answer}`,
-  );
+        and signal.id = input.id and signal.consumed_at is null
+    )`;
+  const answer = " select id from updated";
+  /** For the end of one lone step, for a batch of them, and for anything. */
+  const single = dialect.text(updateFrom(rowTable) + attemptsFrom(rowTable) + answer);
+  const lean = dialect.text(updateFrom(batchTable) + attemptsFrom(batchTable) + answer);
+  const full = dialect.text(updateFrom(batchTable) + attemptsFrom(batchTable) + others + answer);
   const holderOfSlot = dialect.text("select id from saga_executions where active_slot = ? and id <> ?");
 
   function valuesOf({ execution, attempts, operations, consumed, signalsSeen, expired }: Change, at: SqlValue) {
@@ -131,13 +138,16 @@ export function postgresCommitter(dialect: Dialect, { progress, attempt, operati
     const attempts = values.flatMap((one) => one.attempts);
     const operations = values.flatMap((one) => one.operations);
     const consumed = values.flatMap((one) => one.consumed);
+    const isLean = operations.length === 0 && consumed.length === 0;
+    if (isLean && values.length === 1 && attempts.length === 1) {
+      return idsOf(yield* rows(single, [...values[0]!.execution, ...attempts[0]!]));
+    }
     const parameters = batchValues(executionColumns, values.map((one) => one.execution));
     parameters.push(...batchValues(attemptColumns, attempts));
-    const isLean = operations.length === 0 && consumed.length === 0;
     if (!isLean) {
       parameters.push(...batchValues(operationColumns, operations), ...batchValues(CONSUMED, consumed));
     }
-    return new Set((yield* rows(isLean ? lean : full, parameters)).map((row) => row.id));
+    return idsOf(yield* rows(isLean ? lean : full, parameters));
   }
 
   /** The same, in halves and halves of halves until it is found what is refused: the others apply. */
@@ -215,14 +225,16 @@ function refused({ refusal }: PostgresChange): CommitAnswer {
   return { kind: "rejected", reason: "refused", detail: refusal };
 }
 
+function idsOf(found: readonly Row[]): ReadonlySet<unknown> {
+  return new Set(found.map((row) => row.id));
+}
+
+/** How the rows of a statement are handed over. */
+type TableOf = (alias: string, columns: readonly BatchColumn[]) => string;
+
 /** Inserts what belongs to the executions that were updated, in the order in which it was handed over. */
-function insertFrom(
-  table: string,
-  alias: string,
-  names: readonly string[],
-  columns: readonly BatchColumn[],
-): string {
-  return `insert into ${table} (${listOf(names)})
-      select ${names.map((name) => `${alias}."${name}"`).join(", ")} from ${batchTable(alias, columns)}
-      where ${alias}.saga_execution_id in (select id from updated) order by ${alias}.place`;
+function insertFrom(table: string, columns: readonly string[], input: string): string {
+  return `insert into ${table} (${listOf(columns)})
+      select ${columns.map((name) => `input."${name}"`).join(", ")} from ${input}
+      where input.saga_execution_id in (select id from updated) order by input.place`;
 }

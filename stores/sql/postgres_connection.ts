@@ -80,13 +80,13 @@ const NO_ROWS: readonly never[] = [];
 /** A client of node-postgres. */
 export class PgConnection implements PostgresConnection {
   readonly handle: PgClient;
-  readonly #named: boolean;
+  readonly #names: Names | null;
   #isBroken = false;
 
-  /** `named`: whether statements are prepared once for the connection, which a pooler in transaction mode undoes. */
-  constructor(client: PgClient, named: boolean) {
+  /** `names`: null if no statement is to be prepared for later, since a pooler in transaction mode would lose it. */
+  constructor(client: PgClient, names: Names | null) {
     this.handle = client;
-    this.#named = named;
+    this.#names = names;
     // Without a listener the loss of an idle connection would end the process.
     client.on("error", this.breaks);
     client.on("end", this.breaks);
@@ -102,7 +102,7 @@ export class PgConnection implements PostgresConnection {
   }
 
   async run({ sql, values, returnsRows }: Statement): Promise<Answer> {
-    const name = this.#named && values.length > 0 ? { name: nameOf(sql) } : {};
+    const name = this.#names !== null && values.length > 0 ? { name: this.#names.of(sql) } : {};
     const query = { text: sql, values, types: RAW, query_timeout: ANSWER_LIMIT_MS, ...name };
     const { rows, rowCount } = await this.#send(query);
     return returnsRows ? { rows, count: 0 } : { rows: NO_ROWS, count: rowCount ?? 0 };
@@ -151,11 +151,13 @@ export interface PgSourceOptions {
 export class PgSource implements PostgresSource {
   readonly size: number;
   readonly #options: PgSourceOptions;
+  readonly #names: Names | null;
   readonly #idle: PgConnection[] = [];
   readonly #ending = new Set<Promise<void>>();
 
   constructor(options: PgSourceOptions) {
     this.#options = options;
+    this.#names = options.transactionMode ? null : new Names();
     this.size = options.size;
   }
 
@@ -193,7 +195,7 @@ export class PgSource implements PostgresSource {
       connectionTimeoutMillis: CONNECT_LIMIT_MS,
       keepAlive: true,
     });
-    const connection = new PgConnection(client as PgClient, !transactionMode);
+    const connection = new PgConnection(client as PgClient, this.#names);
     try {
       await client.connect();
       // Nobody's batch waits for long behind somebody else's transaction.
@@ -211,16 +213,16 @@ export class PgSource implements PostgresSource {
 export class PgPoolSource implements PostgresSource {
   readonly size: number;
   readonly #pool: PgPool;
-  readonly #named: boolean;
+  readonly #names: Names | null;
 
   constructor(pool: PgPool, { transactionMode }: { readonly transactionMode: boolean }) {
     this.#pool = pool;
-    this.#named = !transactionMode;
+    this.#names = transactionMode ? null : new Names();
     this.size = pool.options.max ?? 10;
   }
 
   async open(): Promise<PostgresConnection> {
-    return new PgConnection(await this.#pool.connect(), this.#named);
+    return new PgConnection(await this.#pool.connect(), this.#names);
   }
 
   giveBack(connection: PostgresConnection): Promise<void> {
@@ -312,7 +314,18 @@ async function end({ handle, isBroken }: PgConnection): Promise<void> {
   await client.end().catch(() => {});
 }
 
-/** Names of prepared statements. The same text has the same name everywhere: other stores may share the connection. */
+/** Names of prepared statements, by their texts. */
+class Names {
+  readonly #names = new Map<string, string>();
+
+  of(sql: string): string {
+    let name = this.#names.get(sql);
+    if (name === undefined) this.#names.set(sql, name = nameOf(sql));
+    return name;
+  }
+}
+
+/** The same text has the same name everywhere: other stores may share the connection. */
 function nameOf(sql: string): string {
   // FNV-1a, twice with different beginnings: 64 bits keep some thirty texts apart.
   let one = 0x811c9dc5;

@@ -6,9 +6,9 @@ import type { InsertAnswer } from "../../src/store.ts";
 import { listOf, type Mappings } from "./columns.ts";
 import type { Dialect } from "./dialect.ts";
 import type { Inserter } from "./insert.ts";
-import { batchColumns, batchTable, batchValues, lengthOf, pieces, withoutTwins } from "./postgres_batch.ts";
+import { batchColumns, batchTable, batchValues, lengthOf, pieces, rowTable, withoutTwins } from "./postgres_batch.ts";
 import { TEXTS } from "./postgres_dialect.ts";
-import { rows, type SqlValue, type Steps } from "./work.ts";
+import { type Row, rows, type SqlValue, type Steps } from "./work.ts";
 
 interface Prepared {
   readonly id: string;
@@ -24,17 +24,23 @@ export function postgresInserter(dialect: Dialect, { execution: mapping }: Mappi
   const columns = batchColumns(mapping);
   const names = listOf(mapping.columns);
   // In the order of the ids, so that two batches that overlap wait for each other instead of deadlocking.
-  const insert = dialect.text(
-    `insert into saga_executions (${names}) select ${names} from ${batchTable("input", columns)}
-      order by id collate "C" on conflict do nothing returning id`,
-  );
+  const insertFrom = (table: string) =>
+    dialect.text(
+      `insert into saga_executions (${names}) select ${names} from ${table}
+        order by id collate "C" on conflict do nothing returning id`,
+    );
+  const insertMany = insertFrom(batchTable("input", columns));
+  const insertOne = insertFrom(rowTable("input", columns));
   const find = dialect.text(
     `select ${mapping.selected} from saga_executions where id = any (${TEXTS}) or active_slot = any (${TEXTS})`,
   );
 
+  function insertAll(values: readonly (readonly SqlValue[])[]): Steps<readonly Row[]> {
+    return values.length === 1 ? rows(insertOne, values[0]!) : rows(insertMany, batchValues(columns, values));
+  }
+
   function* insertOnce(batch: readonly Prepared[], answers: Map<Prepared, InsertAnswer>): Steps<void> {
-    const values = batchValues(columns, batch.map((one) => one.values));
-    const inserted = new Set((yield* rows(insert, values)).map((row) => row.id));
+    const inserted = new Set((yield* insertAll(batch.map((one) => one.values))).map((row) => row.id));
     const refused: Prepared[] = [];
     for (const one of batch) {
       if (inserted.has(one.id)) answers.set(one, { kind: "inserted" });

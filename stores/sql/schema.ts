@@ -128,7 +128,7 @@ function createTables({ types, tableOptions, onlyWhere, wake, afterTables }: Dia
 )${tableOptions}`,
     // claimDue, nextWake: the oldest wake times of one partition, without a look at the finished.
     `create index saga_executions_wake on saga_executions ("partition", ${wake.indexed})${
-      onlyWhere("wake_at is not null")
+      onlyWhere(`${wake.indexed} is not null`)
     }`,
     // One active execution per key, and the answer to who holds it.
     `create unique index saga_executions_active_slot on saga_executions (active_slot)${
