@@ -22,7 +22,6 @@ export type Trouble =
 /** SQLSTATE codes, https://www.postgresql.org/docs/current/errcodes-appendix.html. A class stands for the rest of it. */
 const BY_CODE: Readonly<Record<string, Trouble>> = {
   "08": "lost",
-  "0A000": "conflict", // cached plan must not change result type: a migration ran, the next connection plans anew
   "22": "refused",
   "23": "refused",
   "25006": "unavailable", // read only: a standby, or a primary that was demoted
@@ -53,6 +52,7 @@ const LOST_TEXT =
 export function troubleOf(error: unknown): Trouble {
   if (!(error instanceof Error) || isSagaError(error)) return "other";
   const code = codeOf(error);
+  if (isPlanOutdated(error)) return "conflict";
   if (code === null) return LOST_TEXT.test(error.message) ? "lost" : "other";
   const known = BY_CODE[code] ?? (SQLSTATE.test(code) ? BY_CODE[code.slice(0, 2)] : undefined);
   return known ?? (LOST_CODE.test(code) ? "lost" : "other");
@@ -63,7 +63,12 @@ const SQLSTATE = /^[0-9A-Z]{5}$/;
 /** Whether a connection is to be thrown away after the error. */
 export function breaksConnection(error: unknown): boolean {
   const trouble = troubleOf(error);
-  return trouble === "lost" || trouble === "pooled" || codeOf(error) === "0A000";
+  return trouble === "lost" || trouble === "pooled" || isPlanOutdated(error);
+}
+
+/** A migration ran after the statement was prepared: on the next connection it is planned anew. */
+function isPlanOutdated(error: unknown): boolean {
+  return codeOf(error) === "0A000" && /cached plan must not change/.test((error as Error).message);
 }
 
 /** What PostgreSQL said if it refused a value or a constraint was in the way; null for any other error. */

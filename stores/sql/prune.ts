@@ -13,7 +13,7 @@ export interface Pruner {
 
 /** The pruner of a database. */
 export function pruner(dialect: Dialect): Pruner {
-  const find = dialect.text(pruneText(dialect));
+  const find = pruneText(dialect);
   const dependents = ["saga_step_attempts", "saga_signals", "saga_operations"].map((table) =>
     dialect.text(`delete from ${table} where ${dialect.isIn("saga_execution_id")}`)
   );
