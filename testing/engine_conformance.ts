@@ -1,7 +1,9 @@
 /** What every store has to let an engine do, as tests that any runner can run. */
 
 import type { Clock } from "../src/clock.ts";
+import { badInputCases } from "./engine_conformance/bad_input.ts";
 import { crashCases } from "./engine_conformance/crashes.ts";
+import { housekeepingCases } from "./engine_conformance/housekeeping.ts";
 import { messageCases } from "./engine_conformance/messages.ts";
 import { operatorCases } from "./engine_conformance/operators.ts";
 import { pauseCases } from "./engine_conformance/pauses.ts";
@@ -11,8 +13,11 @@ import { seedFaultCases } from "./engine_conformance/seed_faults.ts";
 import { startCases } from "./engine_conformance/starts.ts";
 import type { Cases, EngineCase, Need } from "./engine_conformance/suite.ts";
 import { sweepCases } from "./engine_conformance/sweeps.ts";
+import { transactionCases } from "./engine_conformance/transactions.ts";
 import { turnCases } from "./engine_conformance/turns.ts";
 import { undoCases } from "./engine_conformance/undo.ts";
+import { valueCases } from "./engine_conformance/values.ts";
+import { watchingCases } from "./engine_conformance/watching.ts";
 import { type EngineStores, World } from "./engine_conformance/world.ts";
 
 export type { EngineStores } from "./engine_conformance/world.ts";
@@ -84,6 +89,11 @@ export function engineConformance(
   undoCases(cases);
   retryCases(cases);
   pauseCases(cases);
+  watchingCases(cases);
+  housekeepingCases(cases);
+  valueCases(cases);
+  transactionCases(cases);
+  badInputCases(cases);
 }
 
 async function runCase(

@@ -5,7 +5,7 @@
 
 import { CLOSED, rowOfOpenAttempt } from "./attempts.ts";
 import { abandoned } from "./apply.ts";
-import { advance, type Change, changeOf, join } from "./change.ts";
+import { advance, type Change, changeOf, type Expired, join } from "./change.ts";
 import { rowId } from "./chance.ts";
 import { cutLeaseEnd, lifted, notBefore } from "./course.ts";
 import type { JsonObject } from "./json.ts";
@@ -32,6 +32,7 @@ export type Operated =
   | { readonly kind: "change"; readonly change: Change }
   /** It is so already. */
   | { readonly kind: "nothing" }
+  /** `message` is the fact that stands in the way: "it is completed". */
   | { readonly kind: "refused"; readonly code: RefusalCode; readonly message: string };
 
 /** Why an operation is refused. */
@@ -41,11 +42,11 @@ export type RefusalCode = "wrong_state" | "attempt_open" | "request_pending" | "
 export function retry(record: ExecutionRecord, by: By, making: Making): Operated {
   const { execution } = record;
   if (execution.status === "completed" || execution.status === "compensated") {
-    return wrongState(execution, "retry");
+    return wrongState(execution);
   }
   const closed = closeDead(record, making);
-  if (closed === "alive") return attemptOpen(execution, "retry");
-  if (execution.request !== null) return requestPending(execution.request, "retry");
+  if (closed === "alive") return attemptOpen(execution);
+  if (execution.request !== null) return requestPending(execution.request);
   const { now } = making;
   const current = closed?.execution ?? execution;
   const again = changeOf(current, {
@@ -71,9 +72,9 @@ export function retry(record: ExecutionRecord, by: By, making: Making): Operated
 export function compensate(record: ExecutionRecord, by: By, making: Making): Operated {
   const { execution } = record;
   if (execution.status === "completed" || execution.status === "compensated") {
-    return wrongState(execution, "compensate");
+    return wrongState(execution);
   }
-  if (execution.request !== null) return requestPending(execution.request, "compensate");
+  if (execution.request !== null) return requestPending(execution.request);
   if (execution.direction === "compensate") {
     return execution.status === "compensating" ? { kind: "nothing" } : retry(record, by, making);
   }
@@ -93,11 +94,11 @@ export function skipStep(
   const { execution } = record;
   const { status } = execution;
   if (status !== "compensating" && status !== "compensation_failed" && status !== "blocked") {
-    return wrongState(execution, "skip a step of");
+    return wrongState(execution);
   }
   const closed = closeDead(record, making);
-  if (closed === "alive") return attemptOpen(execution, "skip a step of");
-  if (execution.request !== null) return requestPending(execution.request, "skip a step of");
+  if (closed === "alive") return attemptOpen(execution);
+  if (execution.request !== null) return requestPending(execution.request);
   const { actor, reason, result } = by;
   const request: Request = { action: "skip_step", actor, reason, at: making.now, result };
   const detail = { step: execution.currentStep, direction: execution.direction, result };
@@ -107,7 +108,7 @@ export function skipStep(
 /** The end, at once: whatever is open is superseded, nothing is undone. */
 export function terminate(record: ExecutionRecord, by: By, making: Making): Operated {
   const { execution } = record;
-  if (isFinished(execution.status)) return wrongState(execution, "terminate");
+  if (isFinished(execution.status)) return wrongState(execution);
   const { now } = making;
   const cut = execution.owner === null ? null : rowOfOpenAttempt(record, {
     id: rowId(now, making.chance, making.rows),
@@ -138,6 +139,7 @@ export function terminate(record: ExecutionRecord, by: By, making: Making): Oper
     }, {
       attempts: cut === null ? [] : [cut],
       operations: [operationOf(record, "terminate", by, detail, making)],
+      expired: notRenewed(execution),
     }),
   };
 }
@@ -181,6 +183,14 @@ function closeDead(record: ExecutionRecord, making: Making): Change | "alive" | 
   return changeOf(execution, { ...CLOSED, dueAt: making.now }, abandoned(record, making));
 }
 
+/**
+ * The guard of a commit that writes the end of a lease as it was read: a heartbeat raises no revision, and one that came
+ * in between must not be undone.
+ */
+function notRenewed({ owner, dueAt }: Execution): Expired | null {
+  return owner === null || dueAt === null ? null : { token: owner, at: dueAt };
+}
+
 function requested(
   record: ExecutionRecord,
   closed: Change | null,
@@ -189,7 +199,10 @@ function requested(
   making: Making,
 ): Operated {
   const current = closed === null ? record : advance(record, closed);
-  const change = changeOf(current.execution, { request, wakeAt: making.now }, { operations: [operation] });
+  const change = changeOf(current.execution, { request, wakeAt: making.now }, {
+    operations: [operation],
+    expired: notRenewed(current.execution),
+  });
   return { kind: "change", change: closed === null ? change : join(closed, change) };
 }
 
@@ -211,25 +224,25 @@ function operationOf(
   };
 }
 
-function wrongState(execution: Execution, what: string): Operated {
-  return { kind: "refused", code: "wrong_state", message: `cannot ${what} an execution that is ${execution.status}` };
+function wrongState(execution: Execution): Operated {
+  return { kind: "refused", code: "wrong_state", message: `it is ${execution.status}` };
 }
 
-function attemptOpen(execution: Execution, what: string): Operated {
+function attemptOpen(execution: Execution): Operated {
   const until = execution.dueAt === null ? "" : ` until ${new Date(execution.dueAt).toISOString()}`;
   const step = JSON.stringify(execution.currentStep);
   return {
     kind: "refused",
     code: "attempt_open",
-    message: `cannot ${what} it while ${execution.owner} has an attempt of ${step} open (lease${until})`,
+    message: `${execution.owner} has an attempt of ${step} open (lease${until})`,
   };
 }
 
-function requestPending(request: Request, what: string): Operated {
+function requestPending(request: Request): Operated {
   const who = request.actor ?? "somebody";
   return {
     kind: "refused",
     code: "request_pending",
-    message: `cannot ${what} it: ${who} asked to ${request.action} it`,
+    message: `${who} asked to ${request.action} it, which waits for the open attempt to end`,
   };
 }

@@ -1,7 +1,7 @@
 /** The engine: starts executions, runs workers, and lets people see and act. */
 
 import { type Clock, systemClock } from "../clock.ts";
-import { inside, optionsAt, type Place, refusal, wholeNumberAt } from "../definition/check.ts";
+import { flagAt, inside, optionsAt, type Place, refusal, wholeNumberAt } from "../definition/check.ts";
 import type { Definition } from "../definition/definition.ts";
 import { type Duration, durationMs } from "../definition/duration.ts";
 import type { AnyDefinition, InputOf, ResourcesOption } from "../definition/inference.ts";
@@ -29,9 +29,16 @@ import { type Logger, silentLogger } from "../logger.ts";
 import type { Store } from "../store.ts";
 import { localExchange } from "../../exchanges/local.ts";
 import { EngineClock } from "./engine_clock.ts";
-import { base, EventBus, type SagaEvent, type SagaEventName, type SagaListener } from "./events.ts";
+import { base, EventBus, isEventName, type SagaEvent, type SagaEventName, type SagaListener } from "./events.ts";
 import { explain, type Explanation } from "./explain.ts";
-import { type CompensationPlan, compensationPlan, notFound, operate, type OperationOptions } from "./operations.ts";
+import {
+  type CompensationPlan,
+  compensationPlan,
+  notFound,
+  operate,
+  type OperationOptions,
+  operationOptions,
+} from "./operations.ts";
 import { DECISIONS, type Decisions, hintOf, Parts } from "./parts.ts";
 import { type Resumed, type ResumeOptions, resumeStuck } from "./resume.ts";
 import { settingsOf, type Tuning, TUNING_KEYS } from "./settings.ts";
@@ -200,7 +207,7 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
       resources: checked.resources ?? {},
       clock,
       logger,
-      random: (checked.random as (() => number) | undefined) ?? secureRandom,
+      random: (checked.random as (() => number) | undefined) ?? secureRandom(),
       settings,
       events: new EventBus(logger),
       waiting: this.#waiting,
@@ -277,6 +284,12 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
    * the signal's reason.
    */
   async wait(id: string, options: WaitOptions = {}): Promise<Execution> {
+    const place: Place = { code: "invalid_options", action: `wait for execution ${show(id)}`, path: "options" };
+    const { signal, throughBlocked } = optionsAt(place, options, ["signal", "throughBlocked"]);
+    if (signal !== undefined && typeof (signal as Partial<AbortSignal> | null)?.addEventListener !== "function") {
+      throw refusal(inside(place, "signal"), signal, "use an AbortSignal");
+    }
+    flagAt(inside(place, "throughBlocked"), throughBlocked);
     return await this.#waiting.wait(checkText(id, "the id of an execution"), options);
   }
 
@@ -319,27 +332,28 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
    */
   async signal(id: string, name: string, payload: Json = null, options: SignalOptions = {}): Promise<boolean> {
     const place: Place = { code: "invalid_options", action: "send a signal", path: "options" };
-    const checked = optionsAt(place, options, ["signalId", "actor", "reason"]);
+    const { signalId } = optionsAt(place, options, ["signalId", "actor", "reason"]);
+    const { actor, reason } = operationOptions(place, options, ["signalId"]);
     const record = await this.#record(id, "signal");
     const signalName = checkText(name, "the name of a signal");
     const accepted = await this.#accepted(record, signalName, payload);
     const { clock, store } = this.#parts;
     const now = clock.now();
     const chance = this.#parts.draw("signal");
-    const hasActor = checked.actor !== undefined || checked.reason !== undefined;
+    const hasActor = actor !== undefined || reason !== undefined;
     const answer = await store.signal({
       id: rowId(now, chance, 0),
       executionId: id,
       name: signalName,
       payload: accepted,
-      signalId: checked.signalId === undefined ? null : checkText(checked.signalId, "the id of a signal"),
+      signalId: signalId === undefined ? null : checkText(signalId, "the id of a signal"),
       operation: hasActor
         ? {
           id: rowId(now, chance, 1),
           executionId: id,
           action: "signal",
-          actor: options.actor ?? null,
-          reason: options.reason ?? null,
+          actor: actor ?? null,
+          reason: reason ?? null,
           detail: { signal: signalName },
           at: now,
         }
@@ -398,7 +412,7 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
     options: OperationOptions & { readonly result?: JsonObject } = {},
   ): Promise<Execution> {
     const maxBytes = this.#parts.settings.maxJsonBytes;
-    const result = storableObject(options.result, { what: "the result of a skipped step", maxBytes });
+    const result = storableObject(options?.result, { what: "the result of a skipped step", maxBytes });
     return await this.#operate(id, "skip_step", options, result);
   }
 
@@ -417,6 +431,8 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
    * @throws {SagaError} `not_found`; `wrong_state` if it is not finished; `unknown_definition`
    */
   async rerun(id: string, options: Omit<OperationOptions, "epoch"> = {}): Promise<Started> {
+    const place: Place = { code: "invalid_options", action: `run execution ${show(id)} again`, path: "options" };
+    const by = operationOptions(place, options);
     const record = await this.#record(id, "run again");
     const { execution } = record;
     if (!isFinished(execution.status)) {
@@ -430,14 +446,13 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
     }
     const definition = this.#parts.registry.get(execution.sagaName, execution.sagaVersion);
     if (definition === null) throw unknownDefinition(execution.sagaName, execution.sagaVersion);
-    const place: Place = { code: "invalid_options", action: `run execution "${id}" again`, path: "options" };
     const { input, partition, resourceId, resourceType } = execution;
     const resource = resourceType === null || resourceId === null
       ? {}
       : { resource: { type: resourceType, id: resourceId } };
     const again = await newExecution(this.#parts, definition, { input, partition, ...resource }, place);
     const started = await this.#start(again);
-    await this.#note(record, options, { executionId: started.execution.id });
+    await this.#note(record, by, { executionId: started.execution.id });
     return started;
   }
 
@@ -538,6 +553,9 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
   /** Listens to the events of all names. */
   on(name: "*", listener: (event: SagaEvent) => void): () => void;
   on(name: SagaEventName | "*", listener: (event: never) => void): () => void {
+    const place: Place = { code: "invalid_options", action: "listen", path: "name" };
+    if (name !== "*" && !isEventName(name)) throw refusal(place, name, 'use "*" or the name of an event');
+    if (typeof listener !== "function") throw refusal({ ...place, path: "listener" }, listener, "use a function");
     return this.#parts.events.on(name, listener as (event: SagaEvent) => unknown);
   }
 
@@ -623,9 +641,9 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
     result: JsonObject | null = null,
   ): Promise<Execution> {
     const place: Place = { code: "invalid_options", action: `${action} execution ${show(id)}`, path: "options" };
-    optionsAt(place, options, action === "skip_step" ? [...BY_KEYS, "result"] : BY_KEYS);
+    const by = operationOptions(place, options, action === "skip_step" ? ["epoch", "result"] : ["epoch"]);
     await this.#begin();
-    return await operate(this.#parts, checkText(id, "the id of an execution"), action, { ...options, result });
+    return await operate(this.#parts, checkText(id, "the id of an execution"), action, { ...by, result });
   }
 
   async #accepted(record: ExecutionRecord, name: string, payload: unknown): Promise<Json> {
@@ -639,21 +657,27 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
   /** An audit row beside the execution that it is about. */
   async #note(record: ExecutionRecord, options: OperationOptions, detail: JsonObject): Promise<void> {
     const { chance, now } = this.#parts.making("operator");
-    const { execution } = record;
+    const executionId = record.execution.id;
     const operation: Operation = {
       id: rowId(now, chance, 0),
-      executionId: execution.id,
+      executionId,
       action: "rerun",
       actor: options.actor ?? null,
       reason: options.reason ?? null,
       detail,
       at: now,
     };
-    await this.#parts.commit(changeOf(execution, {}, { operations: [operation] }));
+    // Another operator may note something at the same time.
+    for (
+      let current: ExecutionRecord | null = record;
+      current !== null;
+      current = await this.#parts.load(executionId)
+    ) {
+      const answer = await this.#parts.commit(changeOf(current.execution, {}, { operations: [operation] }));
+      if (answer.kind !== "stale") return;
+    }
   }
 }
-
-const BY_KEYS = ["actor", "reason", "epoch"] as const;
 
 /** For the tests of the simulator, which put wrong decisions in the place of the right ones. */
 export const DECISIONS_OPTION: unique symbol = Symbol("decisions");
@@ -720,7 +744,15 @@ function closed(what: string): SagaError {
   return new SagaError("closed", `Cannot ${what}: the engine was closed`);
 }
 
-/** 32 random bits of the platform's cryptographic generator, as a number in [0, 1). */
-function secureRandom(): number {
-  return crypto.getRandomValues(new Uint32Array(1))[0]! / 0x1_0000_0000;
+/** Numbers in [0, 1) of 32 bits from the platform's cryptographic generator, which is asked for many at once. */
+function secureRandom(): () => number {
+  const drawn = new Uint32Array(256);
+  let next = drawn.length;
+  return () => {
+    if (next === drawn.length) {
+      crypto.getRandomValues(drawn);
+      next = 0;
+    }
+    return drawn[next++]! / 0x1_0000_0000;
+  };
 }

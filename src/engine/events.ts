@@ -72,6 +72,29 @@ export interface SagaEvents {
 /** Name of an event. */
 export type SagaEventName = keyof SagaEvents;
 
+const NAMES: Readonly<Record<SagaEventName, true>> = {
+  "saga.started": true,
+  "saga.step.started": true,
+  "saga.step.finished": true,
+  "saga.step.failed": true,
+  "saga.step.skipped": true,
+  "saga.step.abandoned": true,
+  "saga.completed": true,
+  "saga.compensation_started": true,
+  "saga.compensated": true,
+  "saga.failed": true,
+  "saga.compensation_failed": true,
+  "saga.blocked": true,
+  "saga.resumed": true,
+  "saga.retried": true,
+  "saga.signalled": true,
+};
+
+/** Whether there are events of that name. */
+export function isEventName(name: unknown): name is SagaEventName {
+  return typeof name === "string" && Object.hasOwn(NAMES, name);
+}
+
 /** An event with its name. */
 export type SagaEvent = { [Name in SagaEventName]: { readonly name: Name } & SagaEvents[Name] }[SagaEventName];
 

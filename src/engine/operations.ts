@@ -6,6 +6,9 @@ import type { Making } from "../domain/making.ts";
 import type { Execution, ExecutionRecord } from "../domain/record.ts";
 import { isPivotPassed, type Undoable, undoables } from "../domain/undo.ts";
 import { SagaError } from "../errors.ts";
+import { inside, optionsAt, type Place, refusal, wholeNumberAt } from "../definition/check.ts";
+import { checkText } from "../definition/text.ts";
+import { cleanText, MAX_MESSAGE } from "../domain/failure.ts";
 import type { Parts } from "./parts.ts";
 
 /** Who does it, and why: kept in the audit trail. */
@@ -16,6 +19,21 @@ export interface OperationOptions {
   readonly reason?: string;
   /** Refuses with `wrong_state` if the execution's epoch is another one: somebody has acted since it was looked at. */
   readonly epoch?: number;
+}
+
+/** The options of an operation, checked; a reason is cut to what every store keeps. `more` are options beside. */
+export function operationOptions(place: Place, options: unknown, more: readonly string[] = []): OperationOptions {
+  const { actor, reason, epoch } = optionsAt<string>(place, options, ["actor", "reason", ...more]);
+  if (reason !== undefined && typeof reason !== "string") {
+    throw refusal(inside(place, "reason"), reason, "say in words why");
+  }
+  return {
+    ...(actor === undefined ? {} : { actor: checkText(actor, "the name of an actor") }),
+    ...(reason === undefined ? {} : { reason: cleanText(reason, MAX_MESSAGE) }),
+    ...(epoch === undefined
+      ? {}
+      : { epoch: wholeNumberAt(inside(place, "epoch"), epoch, { min: 0, max: Number.MAX_SAFE_INTEGER }) }),
+  };
 }
 
 /** Operator actions that are decided by the core. */
@@ -38,7 +56,7 @@ export async function operate(
     seen = record;
     const operated = decide(record, action, options, parts.making("operator"));
     if (operated.kind === "nothing") return record.execution;
-    if (operated.kind === "refused") throw refused(record, operated.code, operated.message);
+    if (operated.kind === "refused") throw refused(record, action, operated);
     const { change, hint } = parts.withHint(operated.change);
     const answer = await parts.commit(change);
     if (answer.kind === "committed") return parts.committed(record, change, hint).execution;
@@ -130,12 +148,13 @@ export function notFound(id: string, what: string): SagaError {
 
 function refused(
   record: ExecutionRecord,
-  code: "wrong_state" | "attempt_open" | "request_pending" | "past_pivot",
-  message: string,
+  action: OperatorAction,
+  refusal: Extract<Operated, { kind: "refused" }>,
 ): SagaError {
   const { id, status } = record.execution;
-  const sentence = message.charAt(0).toUpperCase() + message.slice(1);
-  return new SagaError(code, `${sentence} (execution "${id}")`, { details: { executionId: id, status } });
+  return new SagaError(refusal.code, `Cannot ${verb(action)} execution "${id}": ${refusal.message}`, {
+    details: { executionId: id, status },
+  });
 }
 
 function rejected(

@@ -6,7 +6,7 @@ import type { Tx } from "../definition/scope.ts";
 import { storableObject } from "../definition/storable.ts";
 import { complete, fail, skip, verdictOf } from "../definition/verdict.ts";
 import { keyOf } from "../domain/attempts.ts";
-import { describeError, type ErrorData } from "../domain/failure.ts";
+import { cleanText, describeError, type ErrorData, MAX_MESSAGE } from "../domain/failure.ts";
 import type { ExecutionRecord, Instant } from "../domain/record.ts";
 import type { Outcome } from "../domain/outcome.ts";
 import type { PlanStep } from "../domain/plan.ts";
@@ -28,6 +28,8 @@ export interface Performance {
   readonly settings: Settings;
   /** For a transactional step. */
   readonly tx?: Tx;
+  /** Hears what the code throws, as it is thrown. */
+  readonly onThrown?: (error: unknown) => void;
 }
 
 /**
@@ -37,31 +39,24 @@ export interface Performance {
 export type Performed = Outcome | { readonly kind: "unsettled" };
 
 /** Runs the code under its timeout and deadline. Never rejects. */
-export async function perform(performance: Performance): Promise<Performed> {
-  const timers = watch(performance);
-  try {
-    return await settled(performance, run(performance));
-  } finally {
-    for (const cancel of timers) cancel();
-  }
-}
-
-/** What the code came to, or that it did not stop though it was told to. */
-function settled(performance: Performance, running: Promise<Outcome>): Promise<Performed> {
+export function perform(performance: Performance): Promise<Performed> {
   const { attempt, clock, settings } = performance;
   const { promise, resolve } = Promise.withResolvers<Performed>();
+  const timers = watch(performance);
   let cancelGrace: (() => void) | null = null;
   const stop = attempt.onAbort((why) => {
     // Who was only asked to stop goes on under its lease; who ran out of time, or has lost it, is not waited for long.
     if (why === "request" || why === "deadline") return;
     cancelGrace?.();
-    cancelGrace = clock.setTimer(settings.abortGraceMs, () => resolve(notSettled(performance, why)));
+    cancelGrace = clock.setTimer(settings.abortGraceMs, () => end(notSettled(performance, why)));
   });
-  void running.then((outcome) => {
+  const end = (performed: Performed) => {
     cancelGrace?.();
     stop();
-    resolve(outcome);
-  });
+    for (const cancel of timers) cancel();
+    resolve(performed);
+  };
+  void run(performance).then(end);
   return promise;
 }
 
@@ -76,26 +71,26 @@ function timeoutError(step: PlanStep): ErrorData {
 }
 
 async function run(performance: Performance): Promise<Outcome> {
+  const { definition, record, resources } = performance;
+  const { resourceId: id, resourceType: type } = record.execution;
   try {
-    return outcomeOf(performance, await call(performance));
+    const code = codeOf(performance);
+    const load = definition.loadResource;
+    const resource = load === null || type === null || id === null
+      ? null
+      : await load({ type, id }, resources as never);
+    return outcomeOf(performance, await code(scopeOf(performance, resource)));
   } catch (error) {
+    performance.onThrown?.(error);
     return outcomeOfError(performance, error);
   }
 }
 
-async function call(performance: Performance): Promise<unknown> {
-  const { definition, record, resources, step } = performance;
-  const { execution } = record;
+function codeOf({ definition, record, step }: Performance): (scope: unknown) => unknown {
   const code = definition.code.get(step.name);
-  const body = execution.direction === "execute" ? code?.run : code?.undo;
-  if (typeof body !== "function") {
-    throw new SagaError("internal", `Cannot run "${step.name}" of "${definition.name}": it has no code`);
-  }
-  const load = definition.loadResource;
-  const resource = load === null || execution.resourceType === null || execution.resourceId === null
-    ? null
-    : await load({ type: execution.resourceType, id: execution.resourceId }, resources as never);
-  return await (body as (scope: unknown) => unknown)(scopeOf(performance, resource));
+  const body = record.execution.direction === "execute" ? code?.run : code?.undo;
+  if (typeof body === "function") return body as (scope: unknown) => unknown;
+  throw new SagaError("internal", `Cannot run "${step.name}" of "${definition.name}": it has no code`);
 }
 
 function scopeOf(performance: Performance, resource: unknown): unknown {
@@ -148,11 +143,11 @@ function outcomeOf(performance: Performance, value: unknown): Outcome {
   const verdict = verdictOf(value);
   switch (verdict?.kind) {
     case "skip":
-      return { kind: "skipped", reason: verdict.reason };
+      return { kind: "skipped", reason: reasonOf(verdict.reason) };
     case "complete":
-      return { kind: "completed", reason: verdict.reason };
+      return { kind: "completed", reason: reasonOf(verdict.reason) };
     case "fail": {
-      const error = { class: "Failed", message: verdict.reason, backtrace: null, cause: null };
+      const error = { class: "Failed", message: reasonOf(verdict.reason) ?? "", backtrace: null, cause: null };
       return failed(error, "final", performance.attempt.aborted !== null);
     }
   }
@@ -166,15 +161,30 @@ function outcomeOf(performance: Performance, value: unknown): Outcome {
   }
 }
 
+/** As every store can keep it, whatever the code gave as a reason. */
+function reasonOf(reason: unknown): string | null {
+  if (reason === null || reason === undefined) return null;
+  return cleanText(typeof reason === "string" ? reason : describeError(reason).message, MAX_MESSAGE);
+}
+
 function outcomeOfError(performance: Performance, error: unknown): Outcome {
   const { attempt, clock, settings, step } = performance;
   const data = describeError(error);
   const why = attempt.aborted;
   if (why === "shutdown" || why === "request" || why === "deadline") return { kind: "interrupted", error: data };
   if (why === "timeout") return failed({ ...timeoutError(step), cause: data }, "error", true);
-  if (error instanceof NonRetryable) return failed(data, "final", why !== null);
-  if (error instanceof RetryAfter) return failed(data, "error", why !== null, retryTime(error, clock.now()));
+  if (isThrown(error, NonRetryable)) return failed(data, "final", why !== null);
+  if (isThrown(error, RetryAfter)) return failed(data, "error", why !== null, retryTime(error, clock.now()));
   return failed(data, isBugSafely(settings, error) ? "bug" : "error", why !== null);
+}
+
+/** As `instanceof`, which a proxy can make throw. */
+function isThrown<T>(error: unknown, kind: abstract new (...args: never[]) => T): error is T {
+  try {
+    return error instanceof kind;
+  } catch {
+    return false;
+  }
 }
 
 function failed(

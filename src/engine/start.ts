@@ -147,6 +147,7 @@ export async function start(
     return await startIdle(parts, execution);
   }
   let isAdopted = false;
+  const handOver = worker.expectTurn();
   try {
     const opened = openFirst(parts, execution, worker.name);
     if (opened === null) return await startIdle(parts, execution);
@@ -158,6 +159,7 @@ export async function start(
     return { execution: opened, created: true };
   } finally {
     if (!isAdopted) slots.release();
+    handOver();
   }
 }
 

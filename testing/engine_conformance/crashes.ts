@@ -1,6 +1,7 @@
 /** Crashes, lost answers, late finishers, clocks that differ: G01, G04 to G06, G08 to G10. */
 
 import assert from "node:assert/strict";
+import type { Change } from "../../src/domain/change.ts";
 import { saga } from "../../src/definition/saga.ts";
 import { fakeExchange } from "../fake_exchange.ts";
 import { type Shop, shop } from "../shop.ts";
@@ -66,6 +67,10 @@ export function crashCases({ add, addIf }: Cases): void {
       const { execution } = await world.until(node.engine.start(definition, { input: {} }));
       const { execution: done } = await world.ended(execution.id);
       assert.deepEqual([done.status, runs], ["completed", ["a", "b", "c"]], `answer ${nth} lost`);
+      // It is told of as well, and nobody takes it for the outcome of a lost lease.
+      await world.settle();
+      const told = node.eventNames().filter((name) => name === "saga.step.finished" || name === "saga.completed");
+      assert.deepEqual([told.length, node.lines("warn")], [4, []], `answer ${nth} lost`);
       await world.until(worker.stop());
     }
   });
@@ -254,6 +259,30 @@ export function crashCases({ add, addIf }: Cases): void {
     assert.ok(world.clock.now() - diedAt <= 2_000 + 5_000, `after ${world.clock.now() - diedAt} ms`);
     await world.ended(id);
   });
+
+  add(
+    "an attempt whose record cannot be written for a fault of the store is given up, and taken over",
+    async (world) => {
+      let runs = 0;
+      const definition = saga("fault").step("a", () => void runs++);
+      const node = world.node([definition]);
+      let isSick = true;
+      node.around.hooks = {
+        before: (call, args) => {
+          if (isSick && call === "commit" && (args[0] as Change[]).some((change) => change.attempts.length > 0)) {
+            throw new TypeError("a fault of the store");
+          }
+        },
+      };
+      node.work();
+      const { execution } = await node.engine.start(definition, { input: {} });
+      await world.settle();
+      assert.ok(node.lines("error").some((line) => line.includes("a fault of the store")));
+      isSick = false;
+      await world.ended(execution.id);
+      assert.deepEqual([runs, await world.attempts(execution.id)], [2, ["a#1 abandoned", "a#2 succeeded"]]);
+    },
+  );
 
   add("G10 clocks that are ten minutes off, ahead and behind, cost no lease and no negative time", async (world) => {
     let runs = 0;

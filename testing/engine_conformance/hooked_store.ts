@@ -15,6 +15,10 @@ export interface StoreHooks {
   readonly before?: (call: StoreCall, args: readonly unknown[]) => unknown;
   /** After the store has done it: what it throws takes the place of the answer, and everything is written. */
   readonly after?: (call: StoreCall, args: readonly unknown[], answer: unknown) => unknown;
+  /** Before the caller hears anything, a failure included. */
+  readonly answering?: () => Promise<void>;
+  /** Rejects when the caller's process has died: the database ends what it had begun. */
+  readonly died?: Promise<never>;
 }
 
 /** Hears when calls begin and end to depend on the store, so that one can wait until nothing is on its way. */
@@ -27,9 +31,13 @@ export interface Traffic {
 export function hookedStore(store: Store, hooks: () => StoreHooks, traffic: Traffic): Store {
   const call = async <T>(name: StoreCall, args: readonly unknown[], work: () => Promise<T>): Promise<T> => {
     await hooks().before?.(name, args);
-    const answer = await counted(traffic, work);
-    await hooks().after?.(name, args, answer);
-    return answer;
+    try {
+      const answer = await counted(traffic, work);
+      await hooks().after?.(name, args, answer);
+      return answer;
+    } finally {
+      await hooks().answering?.();
+    }
   };
   const { workers } = store;
   return {
@@ -53,7 +61,9 @@ export function hookedStore(store: Store, hooks: () => StoreHooks, traffic: Traf
           // While the body runs, it is the test that decides how long.
           traffic.end();
           try {
-            return await body(within(transaction));
+            const running = body(within(transaction));
+            const { died } = hooks();
+            return await (died === undefined ? running : Promise.race([running, died]));
           } finally {
             traffic.begin();
           }

@@ -29,12 +29,11 @@ export class Surroundings {
   /** By how much its clock is ahead. */
   skewMs = 0;
 
-  readonly #base: Clock;
   #state: "alive" | "frozen" | "dead" = "alive";
   #waiting: (() => void)[] = [];
+  readonly #died = Promise.withResolvers<never>();
 
   constructor(base: Clock, store: Store, traffic: Traffic) {
-    this.#base = base;
     const wake = (callback: () => void) => this.#run(callback);
     this.clock = {
       now: () => base.now() + this.skewMs,
@@ -61,6 +60,8 @@ export class Surroundings {
   kill(): void {
     this.#state = "dead";
     this.#waiting = [];
+    this.#died.promise.catch(() => {});
+    this.#died.reject(new Error("the process has died"));
   }
 
   /** The process stands still: timers that fire and answers that come wait until it is thawed. */
@@ -93,10 +94,9 @@ export class Surroundings {
         this.calls.push(call);
         await this.hooks.before?.(call, args);
       },
-      after: async (call, args, answer) => {
-        await this.hooks.after?.(call, args, answer);
-        await this.awake();
-      },
+      after: (call, args, answer) => this.hooks.after?.(call, args, answer),
+      answering: () => this.awake(),
+      died: this.#died.promise,
     };
   }
 }

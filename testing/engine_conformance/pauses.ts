@@ -89,6 +89,15 @@ export function pauseCases({ add }: Cases): void {
     await world.ended(id);
   });
 
+  add("a signal that is sent in the worker's process is taken at once", async (world) => {
+    const definition = waiting("wait.here");
+    const { id, node } = await world.begin(definition);
+    await isWaiting(world, id);
+    const at = world.clock.now();
+    await node.engine.signal(id, "go", 1);
+    assert.equal((await world.ended(id)).execution.finishedAt, at);
+  });
+
   add("a signal that another process sent is found by the next sweep", async (world) => {
     const definition = waiting("wait.other");
     const { id } = await world.begin(definition);

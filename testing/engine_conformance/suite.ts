@@ -35,7 +35,7 @@ export async function rejects(
   if (details.path !== undefined) assert.equal(found.details.path, details.path, found.message);
   if (details.status !== undefined) assert.equal(found.details.status, details.status, found.message);
   if (details.message !== undefined) assert.match(found.message, details.message);
-  assert.match(found.message, /^Cannot |^[A-Z].* \(execution "/, "the message says what cannot be done");
+  assert.match(found.message, /^Cannot /, "the message says what cannot be done");
   assert.ok(!found.message.endsWith("."), found.message);
   return found;
 }

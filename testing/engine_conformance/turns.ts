@@ -221,6 +221,26 @@ function stopCases(add: Cases["add"]): void {
     for (const one of [id, late.id]) assert.equal((await world.ended(one)).execution.status, "completed");
   });
 
+  add("G27 a worker that stops passes on by a hint what it was about to begin", async (world) => {
+    const definition = saga("stop.pass").step("a", () => {});
+    const exchange = fakeExchange();
+    const starter = world.node([definition], { exchange });
+    const { execution } = await starter.engine.start(definition, { input: {} });
+    const node = world.node([definition], { exchange, connection: "second" });
+    const worker = node.work();
+    await world.settle();
+    node.around.hooks = { before: (call) => call === "load" ? world.gate("load").pass() : undefined };
+    exchange.handOut();
+    await world.gate("load").arrived();
+    const stopped = worker.stop();
+    world.gate("load").open();
+    await world.until(stopped);
+    assert.deepEqual([exchange.hints.length, await world.attempts(execution.id)], [1, []]);
+    starter.work();
+    await exchange.deliverNext();
+    await world.ended(execution.id, 0);
+  });
+
   add(
     "G27 a step that heeds its signal is interrupted, costs no attempt, and is due at once elsewhere",
     async (world) => {
@@ -278,6 +298,30 @@ function stopCases(add: Cases["add"]): void {
     await world.until(worker.stop({ deadline: "10s" }));
     const { status, context } = await world.execution(id);
     assert.deepEqual([status, context], ["completed", { saved: true }]);
+  });
+
+  add("stop() waits for a start that is on its way, and nothing runs after it", async (world) => {
+    let runs = 0;
+    const definition = saga("stop.start").step("a", () => void runs++);
+    const node = world.node([definition]);
+    const worker = node.work();
+    await world.settle();
+    node.around.hooks = { before: (call) => call === "insert" ? world.gate("insert").pass() : undefined };
+    const started = node.engine.start(definition, { input: {} });
+    await world.gate("insert").arrived();
+    let isStopped = false;
+    const stopped = worker.stop().then(() => isStopped = true);
+    await world.settle();
+    assert.equal(isStopped, false);
+    world.gate("insert").open();
+    await world.until(stopped);
+    const { execution } = await started;
+    const before = [runs, await world.attempts(execution.id)];
+    await world.advance("20s");
+    assert.deepEqual([runs, await world.attempts(execution.id)], before);
+    world.node([definition], { connection: "second" }).work();
+    await world.ended(execution.id);
+    assert.equal(runs, 1);
   });
 
   add("stop() may be called twice, and leaves no row among the workers", async (world) => {

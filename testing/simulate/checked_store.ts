@@ -5,6 +5,7 @@ import { findTransitionViolation, findViolation } from "../../src/domain/invaria
 import type { Plan } from "../../src/domain/plan.ts";
 import type { Attempt, Execution, ExecutionRecord } from "../../src/domain/record.ts";
 import type { Store } from "../../src/store.ts";
+import { Rules } from "./rules.ts";
 import { attemptName, type World } from "./world.ts";
 
 /** The plan of an execution's definition, or null. */
@@ -20,6 +21,8 @@ export interface CheckOptions {
 
 /** `store` with every write checked against the invariants; what is found goes to the world. */
 export function checkedStore(store: Store, { world, planOf, writesAtOnce }: CheckOptions): Store {
+  const rules = new Rules();
+
   async function check(ids: readonly string[], how: string): Promise<void> {
     const records = await store.load(ids);
     for (const [index, id] of ids.entries()) {
@@ -37,7 +40,9 @@ export function checkedStore(store: Store, { world, planOf, writesAtOnce }: Chec
     if (how !== "renew") world.note("store", () => `${how}: ${describeRow(record)}`);
     const violation = findViolation(record, planOf(execution)) ??
       (before === undefined ? null : findTransitionViolation(before, record)) ??
+      rules.findViolation(before ?? null, record, planOf(execution)) ??
       findEndOfRunning(record.attempts.slice(before?.attempts.length ?? 0), world);
+    world.onWrite(before ?? null, record);
     if (violation === null) return;
     world.report(`execution ${execution.id} after ${how}: ${violation}`);
   }
