@@ -437,8 +437,9 @@ function checkOptions(options: PostgresStoreOptions): CheckedOptions {
     throw invalidOptions("give one of url, pool and sql");
   }
   if (typeof transactionMode !== "boolean") throw invalidOptions(`transactionMode: ${show(transactionMode)}`);
-  if (schema !== undefined && (typeof schema !== "string" || schema === "" || schema.includes("\0"))) {
-    throw invalidOptions(`schema: ${show(schema)} is no name`);
+  // PostgreSQL cuts longer names, and would then not find them.
+  if (schema !== undefined && !(typeof schema === "string" && /^[^\0?]{1,63}$/.test(schema))) {
+    throw invalidOptions(`schema: ${show(schema)} is no name of 1 to 63 characters without "?"`);
   }
   if (poolSize !== undefined && url === undefined) throw invalidOptions("poolSize: it is for url only");
   const size = poolSize ?? POOL_SIZE;

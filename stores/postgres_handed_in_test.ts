@@ -1,7 +1,7 @@
 /** The same store on connections of the user's, of both drivers, and as it is behind a pooler. */
 
-import pg from "npm:pg@8.23.1";
-import postgres from "npm:postgres@3.4.9";
+import pg from "pg";
+import postgres from "postgres";
 import { storeConformance } from "../testing/store_conformance.ts";
 import { freshSchema, inSchema, openPair, POSTGRES_TRAITS, POSTGRES_URL, withPostgres } from "./fixtures/postgres.ts";
 import type { PgPool, PostgresJsPool } from "./postgres.ts";

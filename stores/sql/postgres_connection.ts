@@ -1,6 +1,6 @@
 /** Connections to PostgreSQL, by the driver that they come from: node-postgres (`pg`) and postgres.js. */
 
-import pg from "npm:pg@8.23.1";
+import pg from "pg";
 import type { Json } from "../../src/domain/json.ts";
 import { breaksConnection } from "./postgres_errors.ts";
 import type { Answer, Row, Statement } from "./work.ts";
@@ -191,7 +191,7 @@ export class PgSource implements PostgresSource {
     const { url, transactionMode } = this.#options;
     const client = new pg.Client({
       connectionString: url,
-      application_name: "leveret",
+      fallback_application_name: "leveret",
       connectionTimeoutMillis: CONNECT_LIMIT_MS,
       keepAlive: true,
     });

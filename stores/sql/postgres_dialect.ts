@@ -42,7 +42,10 @@ export function postgresDialect(schema: string | null): Dialect {
       json: "json",
     },
     tableOptions: "",
-    tableExists: `select 1 where to_regclass('${prefix.replaceAll("'", "''")}' || ?::text) is not null`,
+    // Not to_regclass(): behind a lock that was waited for it still knows what was not there before.
+    tableExists: `select 1 from pg_catalog.pg_tables where tablename = ? and schemaname = ${
+      schema === null ? "any (current_schemas(false))" : literal(schema)
+    }`,
     wake: WAKE,
     afterTables: [
       // Room for three more versions on the row's own page, or every step would have to touch every index.
@@ -114,6 +117,11 @@ export function minuteOf(expression: string): string {
 /** A name between double quotes. */
 export function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
+}
+
+function literal(text: string): string {
+  // With E: whatever standard_conforming_strings is.
+  return `E'${text.replaceAll("\\", "\\\\").replaceAll("'", "''")}'`;
 }
 
 /** Values as the text of an array. */
