@@ -2,8 +2,11 @@
 
 import assert from "node:assert/strict";
 import pg from "pg";
+import { saga } from "../src/definition/saga.ts";
 import { changeOf } from "../src/domain/change.ts";
+import { Engine } from "../src/engine/engine.ts";
 import { isSagaError } from "../src/errors.ts";
+import { silentLogger } from "../src/logger.ts";
 import type { Store } from "../src/store.ts";
 import { anAttempt, aNewSignal, anExecution, aWorker, T0 } from "../testing/factories.ts";
 import { freshSchema, inSchema, POSTGRES_URL, query, withPostgres, withSettings } from "./fixtures/postgres.ts";
@@ -163,6 +166,48 @@ withPostgres("what PostgreSQL does to its clients", () => {
       const { rows } = await killer.query(`select count(*)::int as count ${backends}`, [name]);
       assert.ok(rows[0].count <= 3, `${rows[0].count} connections`);
       await killer.end();
+    }));
+
+  Deno.test("G11: no attempt is used up by backends that are killed under an engine", () =>
+    withSchema(async (open) => {
+      const name = `leveret_${crypto.randomUUID().slice(0, 8)}`;
+      const store = open({ name });
+      await store.migrate();
+      const answer = () => Promise.resolve({});
+      const checkout = saga("trouble.checkout").step("reserve", answer).step("charge", answer).step("ship", answer);
+      const engine = new Engine({ store, definitions: [checkout], logger: silentLogger });
+      engine.work();
+      const killer = new pg.Client({ connectionString: POSTGRES_URL });
+      await killer.connect();
+      let isOver = false;
+      const killing = (async () => {
+        while (!isOver) {
+          await killer.query("select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1", [
+            name,
+          ]);
+          await killer.query("select pg_sleep(0.01)");
+        }
+      })();
+      const ids = Array.from({ length: 40 }, (_, at) => `checkout-${at}`);
+      const start = async (id: string): Promise<unknown> => {
+        try {
+          return await engine.start(checkout, { id, input: {} });
+        } catch (error) {
+          assert.ok(isSagaError(error, "store_unavailable"), String(error));
+          return await start(id);
+        }
+      };
+      for (const id of ids.slice(0, 20)) await start(id);
+      await Promise.all(ids.slice(20).map(start));
+      isOver = true;
+      await killing;
+      await killer.end();
+      for (const id of ids) assert.equal((await engine.wait(id)).status, "completed");
+      const records = await store.load(ids);
+      const attempts = records.flatMap((record) => record!.attempts);
+      assert.deepEqual(attempts.filter(({ attempt, status }) => attempt > 1 || status !== "succeeded"), []);
+      assert.equal(attempts.length, 3 * ids.length);
+      await engine.close();
     }));
 
   for (const code of ["40P01", "40001", "55P03"]) {
