@@ -151,7 +151,13 @@ export async function start(
   try {
     const opened = openFirst(parts, execution, worker.name);
     if (opened === null) return await startIdle(parts, execution);
-    const answer = await insertOnce(parts, opened);
+    const answer = await insertOnce(parts, opened).catch((error) => {
+      if (isOutage(error)) {
+        worker.lookForOpened(slots, opened);
+        isAdopted = true;
+      }
+      throw error;
+    });
     if (answer.kind !== "inserted") return existing(execution, answer);
     tellStarted(parts, opened);
     worker.adopt(slots, { execution: opened, attempts: [], signals: [] }, opened.owner ?? "");

@@ -5,7 +5,7 @@
 
 import { pause } from "../clock.ts";
 import { describeError } from "../domain/failure.ts";
-import type { ExecutionRecord, Instant } from "../domain/record.ts";
+import type { Execution, ExecutionRecord, Instant } from "../domain/record.ts";
 import { SagaError } from "../errors.ts";
 import type { HandlerAnswer } from "../exchange.ts";
 import type { OpenAttempt } from "./attempt.ts";
@@ -14,7 +14,7 @@ import { isOutage, Outage } from "./outage.ts";
 import type { Parts } from "./parts.ts";
 import type { Slots } from "./slots.ts";
 import { Sweeper } from "./sweeper.ts";
-import { takeOpened, takeTurn, type TurnHost } from "./turn.ts";
+import { takeLost, takeOpened, takeTurn, type TurnHost } from "./turn.ts";
 
 /** What a worker consumes. */
 export interface PartitionOptions {
@@ -141,6 +141,16 @@ export class WorkerLoop implements TurnHost {
     const { id } = record.execution;
     void this.#track(slots, id, takeOpened(this, record, token))
       .catch((error) => this.#complain(`Execution ${id} was not moved`, error));
+  }
+
+  /**
+   * An insert whose fate is not known may have opened an attempt: left alone it would end as abandoned, and use up a try
+   * of code that never ran. In a slot that the caller has taken.
+   */
+  lookForOpened(slots: Slots, { id, owner }: Execution): void {
+    void this.#track(slots, id, takeLost(this, id, owner ?? "")).catch((error) => {
+      if (!this.#gone.signal.aborted) this.#complain(`Execution ${id} was not moved`, error);
+    });
   }
 
   /** A sweep is due at that time: this process wrote it. */

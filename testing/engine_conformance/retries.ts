@@ -38,7 +38,7 @@ export function retryCases({ add }: Cases): void {
         runs++;
         throw new Error("no");
       });
-      const { id } = await world.begin(definition);
+      const { id } = await world.begin(definition, { node: { sweepInterval: "1h" } });
       assert.equal((await world.ended(id, "2d")).execution.blockedReason, "after_pivot");
       assert.equal(runs, 25);
     },
@@ -243,7 +243,7 @@ function deadlineCases(add: Cases["add"]): void {
       })
       .sleep("nap", "1h");
     const at = world.clock.now() + 3_600_000;
-    const { id } = await world.begin(definition, { start: { at } });
+    const { id } = await world.begin(definition, { node: { sweepInterval: "10m" }, start: { at } });
     const { execution } = await world.ended(id, "3h");
     assert.deepEqual([execution.status, execution.deadlineAt, undoes], ["compensated", at + 60_000, 3]);
   });

@@ -120,6 +120,26 @@ export function turnCases({ add }: Cases): void {
     assert.equal((await world.ended("fast", 0)).execution.status, "completed");
   });
 
+  add("two workers of one engine share its work, and one goes on when the other stops", async (world) => {
+    let most = 0;
+    let running = 0;
+    const definition = saga("turn.two").step("a", async () => {
+      most = Math.max(most, ++running);
+      await world.gate("a").pass();
+      running--;
+    });
+    const node = world.node([definition]);
+    const [one, two] = range(2).map((n) => node.work({ name: `w-${n}`, partitions: { default: { concurrency: 2 } } }));
+    for (const n of range(8)) await node.engine.start(definition, { input: {}, id: `two-${n}` });
+    await world.advance("2m");
+    assert.deepEqual([most, one!.busy, two!.busy], [4, 2, 2]);
+    const stopped = one!.stop();
+    world.gate("a").open();
+    await world.until(stopped);
+    for (const n of range(8)) await world.ended(`two-${n}`);
+    assert.equal((await world.store.workers.list(world.clock.now())).map(({ id }) => id).join(), "w-1");
+  });
+
   add("a partition that no worker consumes waits for one that does", async (world) => {
     const definition = saga("turn.lane").step("a", () => {});
     const node = world.node([definition]);

@@ -155,7 +155,7 @@ function waitCases(add: Cases["add"]): void {
     const { id, node } = await world.begin(definition);
     const waiting = node.engine.wait(id, { throughBlocked: true });
     await world.ended(id);
-    await world.advance("1h");
+    await world.advance("1m");
     isBroken = false;
     await node.engine.retry(id);
     assert.equal((await world.until(waiting)).status, "completed");
