@@ -1,0 +1,339 @@
+/** Connections to PostgreSQL, by the driver that they come from: node-postgres (`pg`) and postgres.js. */
+
+import pg from "pg";
+import type { Json } from "../../src/domain/json.ts";
+import { breaksConnection } from "./postgres_errors.ts";
+import type { Answer, Row, Statement } from "./work.ts";
+
+/** A connection that nobody else uses meanwhile. One statement at a time is in flight on it. */
+export interface PostgresConnection {
+  /** What user code gets to see: the driver's own client. */
+  readonly handle: unknown;
+  /** Whether it can be used no more; so after any error that tells of the connection. */
+  readonly isBroken: boolean;
+  /** Runs a statement of ours. */
+  run(statement: Statement): Promise<Answer>;
+  /** Runs a statement of the user's, with what the driver makes of its values. */
+  query(sql: string, params: readonly Json[]): Promise<readonly Row[]>;
+  /** Runs statements without parameters; resolves with what the last of them was, by its command tag. */
+  command(sql: string): Promise<string>;
+  /** Whether a transaction is open; null if the driver does not tell. */
+  readonly isInTransaction: boolean | null;
+}
+
+/** Where connections come from. */
+export interface PostgresSource {
+  /** At most so many at once. */
+  readonly size: number;
+  open(): Promise<PostgresConnection>;
+  /** Takes back what was opened; throws away what is broken. */
+  giveBack(connection: PostgresConnection): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** What is used of a result of node-postgres. */
+export interface PgResult {
+  readonly rows: readonly Row[];
+  readonly rowCount: number | null;
+  readonly command: string;
+}
+
+/** What is used of a client of node-postgres. */
+export interface PgClient {
+  query(query: string | Readonly<Record<string, unknown>>, values?: readonly unknown[]): Promise<unknown>;
+  on(event: "error" | "end", listener: (error?: Error) => void): unknown;
+  removeListener(event: "error" | "end", listener: (error?: Error) => void): unknown;
+  getTransactionStatus?(): string | null;
+}
+
+/** What is used of a pool of node-postgres. */
+export interface PgPool {
+  connect(): Promise<PgClient & { release(error?: Error | boolean): void }>;
+  readonly options: { readonly max?: number | undefined };
+}
+
+/** What is used of `sql`, reserved or not, of postgres.js. */
+export interface PostgresJs {
+  unsafe(sql: string, params?: readonly unknown[], options?: Readonly<Record<string, unknown>>): PostgresJsQuery;
+}
+
+/** What is used of a query of postgres.js. */
+export interface PostgresJsQuery
+  extends PromiseLike<readonly Row[] & { readonly count?: number; readonly command?: string }> {
+  simple(): this;
+}
+
+/** What is used of postgres.js. */
+export interface PostgresJsPool extends PostgresJs {
+  reserve(): Promise<PostgresJs & { release(): void }>;
+  readonly options: { readonly max?: number | undefined };
+}
+
+/** How long the server may take for a statement of ours before the connection counts as lost: a network may say nothing. */
+const ANSWER_LIMIT_MS = 60_000;
+const CONNECT_LIMIT_MS = 10_000;
+
+/** Columns as the text that the server sent. */
+const RAW = { getTypeParser: () => (text: string) => text };
+const NO_ROWS: readonly never[] = [];
+
+/** A client of node-postgres. */
+export class PgConnection implements PostgresConnection {
+  readonly handle: PgClient;
+  readonly #names: Names | null;
+  #isBroken = false;
+
+  /** `names`: null if no statement is to be prepared for later, since a pooler in transaction mode would lose it. */
+  constructor(client: PgClient, names: Names | null) {
+    this.handle = client;
+    this.#names = names;
+    // Without a listener the loss of an idle connection would end the process.
+    client.on("error", this.breaks);
+    client.on("end", this.breaks);
+  }
+
+  get isBroken(): boolean {
+    return this.#isBroken;
+  }
+
+  get isInTransaction(): boolean | null {
+    const status = this.handle.getTransactionStatus?.() ?? null;
+    return status === null ? null : status !== "I";
+  }
+
+  async run({ sql, values, returnsRows }: Statement): Promise<Answer> {
+    const name = this.#names !== null && values.length > 0 ? { name: this.#names.of(sql) } : {};
+    const query = { text: sql, values, types: RAW, query_timeout: ANSWER_LIMIT_MS, ...name };
+    const { rows, rowCount } = await this.#send(query);
+    return returnsRows ? { rows, count: 0 } : { rows: NO_ROWS, count: rowCount ?? 0 };
+  }
+
+  async query(sql: string, params: readonly Json[]): Promise<readonly Row[]> {
+    // The protocol that takes one statement only, also without parameters.
+    return (await this.#send({ text: sql, values: params, queryMode: "extended" })).rows;
+  }
+
+  async command(sql: string): Promise<string> {
+    const results = await this.#send({ text: sql, query_timeout: ANSWER_LIMIT_MS });
+    return (Array.isArray(results) ? results.at(-1) as PgResult : results).command;
+  }
+
+  /** Stops listening: the client goes back to where it came from. */
+  detach(): void {
+    this.handle.removeListener("error", this.breaks);
+    this.handle.removeListener("end", this.breaks);
+  }
+
+  async #send(query: Readonly<Record<string, unknown>>): Promise<PgResult> {
+    try {
+      return await this.handle.query(query) as PgResult;
+    } catch (error) {
+      if (breaksConnection(error)) this.#isBroken = true;
+      throw error;
+    }
+  }
+
+  /** From now on it can be used no more. */
+  readonly breaks = (): void => {
+    this.#isBroken = true;
+  };
+}
+
+/** What connections of our own are made with. */
+export interface PgSourceOptions {
+  readonly url: string;
+  readonly size: number;
+  /** Whether a pooler shares the server's connections: nothing may be left behind in a session. */
+  readonly transactionMode: boolean;
+}
+
+/** Connections of our own, kept open for the next. */
+export class PgSource implements PostgresSource {
+  readonly size: number;
+  readonly #options: PgSourceOptions;
+  readonly #names: Names | null;
+  readonly #idle: PgConnection[] = [];
+  readonly #ending = new Set<Promise<void>>();
+
+  constructor(options: PgSourceOptions) {
+    this.#options = options;
+    this.#names = options.transactionMode ? null : new Names();
+    this.size = options.size;
+  }
+
+  async open(): Promise<PostgresConnection> {
+    for (;;) {
+      const idle = this.#idle.pop();
+      if (idle === undefined) return await this.#connect();
+      if (!idle.isBroken) return idle;
+      this.#discard(idle);
+    }
+  }
+
+  giveBack(connection: PostgresConnection): Promise<void> {
+    if (connection.isBroken) this.#discard(connection as PgConnection);
+    else this.#idle.push(connection as PgConnection);
+    return Promise.resolve();
+  }
+
+  async close(): Promise<void> {
+    for (const idle of this.#idle.splice(0)) this.#discard(idle);
+    await Promise.all(this.#ending);
+  }
+
+  /** Nobody waits for it but `close()`: a network that is down must not hold up whoever wants another connection. */
+  #discard(connection: PgConnection): void {
+    const ending = end(connection).finally(() => this.#ending.delete(ending));
+    this.#ending.add(ending);
+  }
+
+  async #connect(): Promise<PgConnection> {
+    const { url, transactionMode } = this.#options;
+    const client = new pg.Client({
+      connectionString: url,
+      fallback_application_name: "leveret",
+      connectionTimeoutMillis: CONNECT_LIMIT_MS,
+      keepAlive: true,
+    });
+    const connection = new PgConnection(client as PgClient, this.#names);
+    try {
+      await client.connect();
+      // Nobody's batch waits for long behind somebody else's transaction.
+      if (!transactionMode) await connection.command("set lock_timeout = '1s'");
+      return connection;
+    } catch (error) {
+      connection.breaks();
+      this.#discard(connection);
+      throw error;
+    }
+  }
+}
+
+/** The user's own pool of node-postgres. */
+export class PgPoolSource implements PostgresSource {
+  readonly size: number;
+  readonly #pool: PgPool;
+  readonly #names: Names | null;
+
+  constructor(pool: PgPool, { transactionMode }: { readonly transactionMode: boolean }) {
+    this.#pool = pool;
+    this.#names = transactionMode ? null : new Names();
+    this.size = pool.options.max ?? 10;
+  }
+
+  async open(): Promise<PostgresConnection> {
+    return new PgConnection(await this.#pool.connect(), this.#names);
+  }
+
+  giveBack(connection: PostgresConnection): Promise<void> {
+    const { handle: client, isBroken } = connection as PgConnection;
+    (connection as PgConnection).detach();
+    (client as PgClient & { release(error?: boolean): void }).release(isBroken);
+    return Promise.resolve();
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+}
+
+/** A connection of postgres.js: reserved, or of a transaction that was begun by it. */
+export class PostgresJsConnection implements PostgresConnection {
+  readonly handle: PostgresJs;
+  readonly #prepare: boolean;
+  readonly isInTransaction = null;
+  #isBroken = false;
+
+  constructor(sql: PostgresJs, prepare: boolean) {
+    this.handle = sql;
+    this.#prepare = prepare;
+  }
+
+  get isBroken(): boolean {
+    return this.#isBroken;
+  }
+
+  async run({ sql, values, returnsRows }: Statement): Promise<Answer> {
+    const rows = await this.#send(this.handle.unsafe(sql, values, { prepare: this.#prepare }));
+    return returnsRows ? { rows, count: 0 } : { rows: NO_ROWS, count: rows.count ?? 0 };
+  }
+
+  async query(sql: string, params: readonly Json[]): Promise<readonly Row[]> {
+    return [...await this.#send(this.handle.unsafe(sql, params, { prepare: this.#prepare }))];
+  }
+
+  async command(sql: string): Promise<string> {
+    const result = await this.#send(this.handle.unsafe(sql).simple());
+    return result.command ?? "";
+  }
+
+  async #send(query: PostgresJsQuery): Promise<Awaited<PostgresJsQuery>> {
+    try {
+      return await query;
+    } catch (error) {
+      if (breaksConnection(error)) this.#isBroken = true;
+      throw error;
+    }
+  }
+}
+
+/** The user's own `sql` of postgres.js. */
+export class PostgresJsSource implements PostgresSource {
+  readonly size: number;
+  readonly #sql: PostgresJsPool;
+  readonly #prepare: boolean;
+
+  constructor(sql: PostgresJsPool, { transactionMode }: { readonly transactionMode: boolean }) {
+    this.#sql = sql;
+    this.#prepare = !transactionMode;
+    this.size = sql.options.max ?? 10;
+  }
+
+  async open(): Promise<PostgresConnection> {
+    return new PostgresJsConnection(await this.#sql.reserve(), this.#prepare);
+  }
+
+  giveBack({ handle, isBroken }: PostgresConnection): Promise<void> {
+    // A reserved connection whose backend has died must not be released: postgres.js 3.4.9 would never get over it.
+    if (!isBroken) (handle as PostgresJs & { release(): void }).release();
+    return Promise.resolve();
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+}
+
+async function end({ handle, isBroken }: PgConnection): Promise<void> {
+  const client = handle as PgClient & {
+    end(): Promise<void>;
+    readonly connection?: { readonly stream?: { destroy?(): void } };
+  };
+  // A goodbye that nobody hears would be waited for as long as the network lets it.
+  if (isBroken) client.connection?.stream?.destroy?.();
+  await client.end().catch(() => {});
+}
+
+/** Names of prepared statements, by their texts. */
+class Names {
+  readonly #names = new Map<string, string>();
+
+  of(sql: string): string {
+    let name = this.#names.get(sql);
+    if (name === undefined) this.#names.set(sql, name = nameOf(sql));
+    return name;
+  }
+}
+
+/** The same text has the same name everywhere: other stores may share the connection. */
+function nameOf(sql: string): string {
+  // FNV-1a, twice with different beginnings: 64 bits keep some thirty texts apart.
+  let one = 0x811c9dc5;
+  let other = 0x1b873593;
+  for (let at = 0; at < sql.length; at++) {
+    const unit = sql.charCodeAt(at);
+    one = Math.imul(one ^ unit, 0x01000193);
+    other = Math.imul(other ^ unit, 0x85ebca6b);
+  }
+  return `leveret_${(one >>> 0).toString(36)}_${(other >>> 0).toString(36)}`;
+}
