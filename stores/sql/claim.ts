@@ -30,7 +30,8 @@ export function claimer(dialect: Dialect): Claimer {
     "update saga_executions set wake_at = ?, resume_count = ? where id = ? and wake_at = ?",
   );
   const touch = dialect.text(
-    `update saga_executions set wake_at = ? where ${dialect.isIn("id")} and status in ('running', 'compensating')`,
+    `update saga_executions set wake_at = ${dialect.parameter("instant")}
+      where ${dialect.isIn("id")} and status in ('running', 'compensating')`,
   );
 
   return {

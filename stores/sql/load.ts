@@ -2,7 +2,7 @@
 
 import type { Attempt, ExecutionRecord, Operation, Signal, Status } from "../../src/domain/record.ts";
 import type { ExecutionStatus } from "../../src/store.ts";
-import { listOf, type Mappings } from "./columns.ts";
+import type { Mappings } from "./columns.ts";
 import type { Dialect } from "./dialect.ts";
 import { rows, type Work } from "./work.ts";
 
@@ -17,21 +17,21 @@ export interface Loader {
 /** The loader of a database. */
 export function loader(dialect: Dialect, { execution, attempt, signal, operation }: Mappings): Loader {
   const executions = dialect.text(
-    `select ${listOf(execution.columns)} from saga_executions where ${dialect.isIn("id")}`,
+    `select ${execution.selected} from saga_executions where ${dialect.isIn("id")}`,
   );
   const attempts = dialect.text(
-    `select ${listOf(attempt.columns)} from saga_step_attempts
+    `select ${attempt.selected} from saga_step_attempts
       where ${dialect.isIn("saga_execution_id")} order by sequence`,
   );
   const signals = dialect.text(
-    `select ${listOf(signal.columns)} from saga_signals
+    `select ${signal.selected} from saga_signals
       where ${dialect.isIn("saga_execution_id")} and consumed_at is null order by created_at, sequence`,
   );
   const statuses = dialect.text(
     `select id, status, epoch, revision from saga_executions where ${dialect.isIn("id")}`,
   );
   const operations = dialect.text(
-    `select ${listOf(operation.columns)} from saga_operations where saga_execution_id = ? order by at, sequence`,
+    `select ${operation.selected} from saga_operations where saga_execution_id = ? order by at, sequence`,
   );
 
   return {
