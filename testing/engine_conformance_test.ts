@@ -14,13 +14,13 @@ engineConformance((name, run) => Deno.test(`engine on sqlite: ${name}`, run), {
   async openStore(clock) {
     const folder = await Deno.makeTempDir();
     const options = { path: `${folder}/saga.db`, synchronous: "NORMAL", clock } as const;
-    const [store, second] = [sqliteStore(options), sqliteStore(options)];
+    const [store, second, observer] = [sqliteStore(options), sqliteStore(options), sqliteStore(options)];
     return {
       store,
       second,
+      observer,
       async close() {
-        await store.close();
-        await second.close();
+        await Promise.all([store.close(), second.close(), observer.close()]);
         await Deno.remove(folder, { recursive: true });
       },
     };

@@ -6,22 +6,32 @@ import type { Attempt, Direction, Execution, ExecutionRecord, Instant } from "./
 
 /** Rows at the cursor: its step and direction, in its epoch. */
 export function attemptsAtCursor(record: ExecutionRecord): readonly Attempt[] {
-  const { currentStep, direction, epoch } = record.execution;
-  return record.attempts.filter((row) =>
-    row.stepName === currentStep && row.direction === direction && row.epoch === epoch
-  );
+  return record.attempts.filter((row) => isAtCursor(row, record.execution));
+}
+
+function isAtCursor(row: Attempt, { currentStep, direction, epoch }: Execution): boolean {
+  return row.stepName === currentStep && row.direction === direction && row.epoch === epoch;
 }
 
 /** Those that use up the budget: failed and abandoned. Skipped, interrupted and superseded ones cost nothing. */
 export function countedAtCursor(record: ExecutionRecord): readonly Attempt[] {
-  return attemptsAtCursor(record).filter((row) => row.status === "failed" || row.status === "abandoned");
+  return record.attempts.filter((row) =>
+    (row.status === "failed" || row.status === "abandoned") && isAtCursor(row, record.execution)
+  );
 }
 
 /** Names of the steps that succeeded or were skipped on the way forward, in the order in which they did. */
 export function finishedSteps(record: ExecutionRecord): readonly string[] {
-  return record.attempts
-    .filter((row) => row.direction === "execute" && (row.status === "succeeded" || row.status === "skipped"))
-    .map((row) => row.stepName);
+  return record.attempts.filter(isFinishedStep).map((row) => row.stepName);
+}
+
+/** The last of {@linkcode finishedSteps}, or null. */
+export function lastFinishedStep(record: ExecutionRecord): string | null {
+  return record.attempts.findLast(isFinishedStep)?.stepName ?? null;
+}
+
+function isFinishedStep(row: Attempt): boolean {
+  return row.direction === "execute" && (row.status === "succeeded" || row.status === "skipped");
 }
 
 /**
@@ -114,7 +124,7 @@ function rowAtCursor(
 /** Place of the cursor's step; from the rows, since whoever ends an attempt need not know the definition. */
 function positionOf(record: ExecutionRecord): number {
   const { execution } = record;
-  if (execution.direction === "execute") return finishedSteps(record).length;
+  if (execution.direction === "execute") return record.attempts.filter(isFinishedStep).length;
   return record.attempts.find((row) => row.direction === "execute" && row.stepName === execution.currentStep)
     ?.position ?? 0;
 }

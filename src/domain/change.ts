@@ -17,11 +17,11 @@ export interface Change {
   readonly operations: readonly Operation[];
   /** Guard: the stored count of signals must be this. Set when the commit leaves the execution waiting. */
   readonly signalsSeen: number | null;
-  /** Guard: this token must be stored and its lease must have ended: the stored due time is at or before `at`. */
+  /** Guard: this token must be stored, and the end of its lease, the stored due time, must be at or before `at`. */
   readonly expired: Expired | null;
 }
 
-/** An open attempt whose lease has ended. */
+/** An open attempt whose lease ends no later than at a time: now, if it is taken over. */
 export interface Expired {
   /** Token of the open attempt. */
   readonly token: string;
@@ -29,13 +29,15 @@ export interface Expired {
   readonly at: Instant;
 }
 
+const NONE: readonly never[] = Object.freeze([]);
+
 /** A change of nothing but the execution's row. */
 export function changeOf(before: Execution, fields: Partial<Execution>, rest: Partial<Change> = {}): Change {
   return {
     execution: { ...before, ...fields, revision: before.revision + 1 },
-    attempts: [],
-    consumed: [],
-    operations: [],
+    attempts: NONE,
+    consumed: NONE,
+    operations: NONE,
     signalsSeen: null,
     expired: null,
     ...rest,
@@ -58,10 +60,15 @@ export function join(first: Change, second: Change): Change {
   return {
     // One commit raises the revision once, however many decisions it carries.
     execution: { ...second.execution, revision: first.execution.revision },
-    attempts: [...first.attempts, ...second.attempts],
-    consumed: [...first.consumed, ...second.consumed],
-    operations: [...first.operations, ...second.operations],
+    attempts: both(first.attempts, second.attempts),
+    consumed: both(first.consumed, second.consumed),
+    operations: both(first.operations, second.operations),
     signalsSeen: second.signalsSeen ?? first.signalsSeen,
     expired: first.expired ?? second.expired,
   };
+}
+
+function both<T>(first: readonly T[], second: readonly T[]): readonly T[] {
+  if (second.length === 0) return first;
+  return first.length === 0 ? second : [...first, ...second];
 }

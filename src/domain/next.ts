@@ -19,7 +19,7 @@
  * On the way back the record must fit before the budget is looked at (9, 8), and 10 to 13 do not apply.
  */
 
-import { countedAtCursor, finishedSteps } from "./attempts.ts";
+import { countedAtCursor, finishedSteps, lastFinishedStep } from "./attempts.ts";
 import type { ErrorData } from "./failure.ts";
 import { type Plan, type PlanStep, stepOf } from "./plan.ts";
 import { type BlockedReason, type ExecutionRecord, type Instant, isActive, type Signal } from "./record.ts";
@@ -151,21 +151,23 @@ export function differenceFrom(record: ExecutionRecord, plan: Plan): string | nu
   const { currentStep } = record.execution;
   const step = stepOf(plan, currentStep);
   if (step === null) return `the step ${quoted(currentStep)} that the execution stands on is not in the definition`;
-  const planned = plan.steps.slice(0, step.position + (hasEndedWell(record) ? 1 : 0));
-  return differenceOfNames(finishedSteps(record), planned.map(({ name }) => name));
+  const done = step.position + (hasEndedWell(record) ? 1 : 0);
+  return differenceOfNames(finishedSteps(record), plan.steps, done);
 }
 
 /** Whether the step at the cursor has succeeded or was skipped already; going forward it is the last one that has. */
 export function hasEndedWell(record: ExecutionRecord): boolean {
-  return finishedSteps(record).at(-1) === record.execution.currentStep;
+  return lastFinishedStep(record) === record.execution.currentStep;
 }
 
-function differenceOfNames(recorded: readonly string[], planned: readonly string[]): string | null {
-  const length = Math.max(recorded.length, planned.length);
+/** The first place at which what was done differs from the first `done` steps of the definition. */
+function differenceOfNames(recorded: readonly string[], steps: readonly PlanStep[], done: number): string | null {
+  const length = Math.max(recorded.length, done);
   for (let index = 0; index < length; index++) {
-    if (recorded[index] === planned[index]) continue;
+    const planned = index < done ? steps[index]?.name : undefined;
+    if (recorded[index] === planned) continue;
     const there = recorded[index] === undefined ? "nothing" : quoted(recorded[index]);
-    const here = planned[index] === undefined ? "nothing" : quoted(planned[index]);
+    const here = planned === undefined ? "nothing" : quoted(planned);
     return `the record has ${there} at position ${index} of what is done, the definition has ${here}`;
   }
   return null;

@@ -5,7 +5,7 @@
 
 import { CLOSED, rowOfOpenAttempt } from "./attempts.ts";
 import { abandoned } from "./apply.ts";
-import { advance, type Change, changeOf, join } from "./change.ts";
+import { advance, type Change, changeOf, type Expired, join } from "./change.ts";
 import { rowId } from "./chance.ts";
 import { cutLeaseEnd, lifted, notBefore } from "./course.ts";
 import type { JsonObject } from "./json.ts";
@@ -139,6 +139,7 @@ export function terminate(record: ExecutionRecord, by: By, making: Making): Oper
     }, {
       attempts: cut === null ? [] : [cut],
       operations: [operationOf(record, "terminate", by, detail, making)],
+      expired: notRenewed(execution),
     }),
   };
 }
@@ -182,6 +183,14 @@ function closeDead(record: ExecutionRecord, making: Making): Change | "alive" | 
   return changeOf(execution, { ...CLOSED, dueAt: making.now }, abandoned(record, making));
 }
 
+/**
+ * The guard of a commit that writes the end of a lease as it was read: a heartbeat raises no revision, and one that came
+ * in between must not be undone.
+ */
+function notRenewed({ owner, dueAt }: Execution): Expired | null {
+  return owner === null || dueAt === null ? null : { token: owner, at: dueAt };
+}
+
 function requested(
   record: ExecutionRecord,
   closed: Change | null,
@@ -190,7 +199,10 @@ function requested(
   making: Making,
 ): Operated {
   const current = closed === null ? record : advance(record, closed);
-  const change = changeOf(current.execution, { request, wakeAt: making.now }, { operations: [operation] });
+  const change = changeOf(current.execution, { request, wakeAt: making.now }, {
+    operations: [operation],
+    expired: notRenewed(current.execution),
+  });
   return { kind: "change", change: closed === null ? change : join(closed, change) };
 }
 

@@ -446,3 +446,20 @@ Deno.test("skipStep() without a result writes none", () => {
   walk.turn();
   assert.equal(walk.record.attempts.at(-1)?.result, null);
 });
+
+for (
+  const [name, operation] of [
+    ["compensate()", (record, making) => compensate(record, BY, making)],
+    ["terminate()", (record, making) => terminate(record, BY, making)],
+  ] as readonly [string, Parameters<Walk["operate"]>[0]][]
+) {
+  Deno.test(`${name} of an open attempt applies only to the lease that was read: no heartbeat is undone`, () => {
+    const walk = new Walk(aPlan(["charge"]));
+    walk.turn();
+    const operated = operation(walk.record, walk.making());
+    assert.deepEqual(operated.kind === "change" ? operated.change.expired : null, {
+      token: walk.execution.owner,
+      at: walk.execution.dueAt,
+    });
+  });
+}

@@ -8,7 +8,7 @@ import type { ErrorData } from "./failure.ts";
 import { type JsonObject, merge } from "./json.ts";
 import type { Making } from "./making.ts";
 import { type Plan, type PlanStep, stepOf } from "./plan.ts";
-import type { Execution, ExecutionRecord, Instant, Undo } from "./record.ts";
+import type { Attempt, Execution, ExecutionRecord, Instant, Undo } from "./record.ts";
 import { backoffMs } from "./retry.ts";
 import { isPivotPassed } from "./undo.ts";
 
@@ -60,16 +60,11 @@ function endStep(record: ExecutionRecord, outcome: Outcome, plan: Plan, making: 
         { id, status: "succeeded", undo: declaresUndo ? "result" : "none", result: outcome.patch },
         now,
       );
-      return endedWell(
-        record,
-        plan,
-        making,
-        changeOf(execution, { context: merge(execution.context, outcome.patch) }, { attempts: [row] }),
-      );
+      return endedWell(record, plan, making, { row, context: merge(execution.context, outcome.patch) });
     }
     case "skipped": {
       const row = rowOfOpenAttempt(record, { id, status: "skipped", undo: "none", reason: outcome.reason }, now);
-      return endedWell(record, plan, making, changeOf(execution, {}, { attempts: [row] }));
+      return endedWell(record, plan, making, { row, context: execution.context });
     }
     case "completed": {
       const row = rowOfOpenAttempt(
@@ -98,11 +93,19 @@ function endStep(record: ExecutionRecord, outcome: Outcome, plan: Plan, making: 
 }
 
 /** A step ended well: on to the next one, unless its execution is to be compensated. */
-function endedWell(record: ExecutionRecord, plan: Plan, making: Making, ended: Change): Change {
-  const closed = join(ended, changeOf(ended.execution, CLOSED));
-  // The cursor stays where it is: the request is carried out next and undoes this step, too.
-  if (isCompensationWanted(advance(record, closed))) return withClosedAttempt(closed, making.now);
-  return join(closed, changeOf(closed.execution, movedOn(closed.execution, plan, making.now)));
+function endedWell(
+  record: ExecutionRecord,
+  plan: Plan,
+  making: Making,
+  { row, context }: { readonly row: Attempt; readonly context: JsonObject },
+): Change {
+  const { execution } = record;
+  if (execution.request !== null) {
+    // The cursor stays where it is: the request is carried out next and undoes this step, too.
+    const closed = withClosedAttempt(changeOf(execution, { context }, { attempts: [row] }), making.now);
+    if (isCompensationWanted(advance(record, closed))) return closed;
+  }
+  return changeOf(execution, { context, ...movedOn(execution, plan, making.now) }, { attempts: [row] });
 }
 
 function isCompensationWanted(record: ExecutionRecord): boolean {

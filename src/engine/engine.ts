@@ -207,7 +207,7 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
       resources: checked.resources ?? {},
       clock,
       logger,
-      random: (checked.random as (() => number) | undefined) ?? secureRandom,
+      random: (checked.random as (() => number) | undefined) ?? secureRandom(),
       settings,
       events: new EventBus(logger),
       waiting: this.#waiting,
@@ -744,7 +744,15 @@ function closed(what: string): SagaError {
   return new SagaError("closed", `Cannot ${what}: the engine was closed`);
 }
 
-/** 32 random bits of the platform's cryptographic generator, as a number in [0, 1). */
-function secureRandom(): number {
-  return crypto.getRandomValues(new Uint32Array(1))[0]! / 0x1_0000_0000;
+/** Numbers in [0, 1) of 32 bits from the platform's cryptographic generator, which is asked for many at once. */
+function secureRandom(): () => number {
+  const drawn = new Uint32Array(256);
+  let next = drawn.length;
+  return () => {
+    if (next === drawn.length) {
+      crypto.getRandomValues(drawn);
+      next = 0;
+    }
+    return drawn[next++]! / 0x1_0000_0000;
+  };
 }

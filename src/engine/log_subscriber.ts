@@ -53,6 +53,10 @@ export function lineOf(event: SagaEvent): string {
 
 /** A value that a `key=value` parser takes as one: quoted where it has a space, a quote, `=` or a control character. */
 function quoted(value: string): string {
-  // deno-lint-ignore no-control-regex
-  return /^[^\s"=\\\u0000-\u001f\u007f]+$/.test(value) ? value : JSON.stringify(value);
+  if (/^[^\s"=\\\p{Cc}]+$/u.test(value)) return value;
+  // What JSON leaves as it is, and some readers take for the end of a line.
+  return JSON.stringify(value).replace(
+    /[\u007f-\u009f\u2028\u2029]/g,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
 }

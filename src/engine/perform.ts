@@ -28,6 +28,8 @@ export interface Performance {
   readonly settings: Settings;
   /** For a transactional step. */
   readonly tx?: Tx;
+  /** Hears what the code throws, as it is thrown. */
+  readonly onThrown?: (error: unknown) => void;
 }
 
 /**
@@ -37,31 +39,24 @@ export interface Performance {
 export type Performed = Outcome | { readonly kind: "unsettled" };
 
 /** Runs the code under its timeout and deadline. Never rejects. */
-export async function perform(performance: Performance): Promise<Performed> {
-  const timers = watch(performance);
-  try {
-    return await settled(performance, run(performance));
-  } finally {
-    for (const cancel of timers) cancel();
-  }
-}
-
-/** What the code came to, or that it did not stop though it was told to. */
-function settled(performance: Performance, running: Promise<Outcome>): Promise<Performed> {
+export function perform(performance: Performance): Promise<Performed> {
   const { attempt, clock, settings } = performance;
   const { promise, resolve } = Promise.withResolvers<Performed>();
+  const timers = watch(performance);
   let cancelGrace: (() => void) | null = null;
   const stop = attempt.onAbort((why) => {
     // Who was only asked to stop goes on under its lease; who ran out of time, or has lost it, is not waited for long.
     if (why === "request" || why === "deadline") return;
     cancelGrace?.();
-    cancelGrace = clock.setTimer(settings.abortGraceMs, () => resolve(notSettled(performance, why)));
+    cancelGrace = clock.setTimer(settings.abortGraceMs, () => end(notSettled(performance, why)));
   });
-  void running.then((outcome) => {
+  const end = (performed: Performed) => {
     cancelGrace?.();
     stop();
-    resolve(outcome);
-  });
+    for (const cancel of timers) cancel();
+    resolve(performed);
+  };
+  void run(performance).then(end);
   return promise;
 }
 
@@ -76,26 +71,26 @@ function timeoutError(step: PlanStep): ErrorData {
 }
 
 async function run(performance: Performance): Promise<Outcome> {
+  const { definition, record, resources } = performance;
+  const { resourceId: id, resourceType: type } = record.execution;
   try {
-    return outcomeOf(performance, await call(performance));
+    const code = codeOf(performance);
+    const load = definition.loadResource;
+    const resource = load === null || type === null || id === null
+      ? null
+      : await load({ type, id }, resources as never);
+    return outcomeOf(performance, await code(scopeOf(performance, resource)));
   } catch (error) {
+    performance.onThrown?.(error);
     return outcomeOfError(performance, error);
   }
 }
 
-async function call(performance: Performance): Promise<unknown> {
-  const { definition, record, resources, step } = performance;
-  const { execution } = record;
+function codeOf({ definition, record, step }: Performance): (scope: unknown) => unknown {
   const code = definition.code.get(step.name);
-  const body = execution.direction === "execute" ? code?.run : code?.undo;
-  if (typeof body !== "function") {
-    throw new SagaError("internal", `Cannot run "${step.name}" of "${definition.name}": it has no code`);
-  }
-  const load = definition.loadResource;
-  const resource = load === null || execution.resourceType === null || execution.resourceId === null
-    ? null
-    : await load({ type: execution.resourceType, id: execution.resourceId }, resources as never);
-  return await (body as (scope: unknown) => unknown)(scopeOf(performance, resource));
+  const body = record.execution.direction === "execute" ? code?.run : code?.undo;
+  if (typeof body === "function") return body as (scope: unknown) => unknown;
+  throw new SagaError("internal", `Cannot run "${step.name}" of "${definition.name}": it has no code`);
 }
 
 function scopeOf(performance: Performance, resource: unknown): unknown {

@@ -230,7 +230,7 @@ export class Sweeper {
     const { clock } = this.#worker.parts;
     const { promise, resolve } = Promise.withResolvers<number>();
     let cancel = () => {};
-    let armedFor = clock.now();
+    let armedFor: Instant = -Infinity;
     const end = () => {
       cancel();
       this.#wakeUp = null;
@@ -238,8 +238,10 @@ export class Sweeper {
       resolve(clock.now() - armedFor);
     };
     const arm = () => {
+      const at = Math.max(planned(), clock.now());
+      if (at === armedFor) return;
       cancel();
-      armedFor = Math.max(planned(), clock.now());
+      armedFor = at;
       cancel = clock.setTimer(armedFor - clock.now(), end);
     };
     this.#wakeUp = arm;

@@ -8,6 +8,7 @@ import type { Definition } from "../definition/definition.ts";
 import { stepOf } from "../domain/plan.ts";
 import type { ExecutionRecord } from "../domain/record.ts";
 import type { Outcome } from "../domain/outcome.ts";
+import { describeError } from "../domain/failure.ts";
 import { isSagaError, SagaError } from "../errors.ts";
 import type { HandlerAnswer, Hint } from "../exchange.ts";
 import type { CommitAnswer, StoreTransaction } from "../store.ts";
@@ -54,6 +55,9 @@ type Written =
 
 const DROPPED: Written = { kind: "dropped", answer: "done" };
 
+/** Renewals before the code of a step is entered, of which each took longer than half of the lease. */
+const MAX_RENEWALS = 3;
+
 /** A look that leads to no attempt of ours gives way to whoever keeps being faster. */
 const MAX_STALE_LOOKS = 3;
 
@@ -73,12 +77,20 @@ class Turn {
   async go(opened: OpenAttempt | null, hintEpoch?: number): Promise<HandlerAnswer> {
     let attempt = opened;
     for (;;) {
-      const written = attempt === null ? await this.#write(null, null, hintEpoch) : await this.#attempt(attempt);
-      if (attempt !== null) this.#host.release(attempt);
+      const written = attempt === null ? await this.#write(null, null, hintEpoch) : await this.#held(attempt);
       if (written.kind === "dropped") return written.answer;
       this.#record = written.record;
       attempt = written.opened;
       if (attempt === null) return "done";
+    }
+  }
+
+  /** Lets the lease go whatever happens: one that is renewed for ever would never be taken over. */
+  async #held(attempt: OpenAttempt): Promise<Written> {
+    try {
+      return await this.#attempt(attempt);
+    } finally {
+      this.#host.release(attempt);
     }
   }
 
@@ -100,8 +112,18 @@ class Turn {
   async #hasTimeLeft(attempt: OpenAttempt): Promise<boolean> {
     const { attemptStartedAt, dueAt } = this.#record.execution;
     const half = ((dueAt ?? 0) - (attemptStartedAt ?? 0)) / 2;
-    if (this.#parts.clock.now() <= (attemptStartedAt ?? 0) + half) return true;
-    return await this.#host.outage.patiently(() => this.#host.renew(attempt), this.#host.gone);
+    const { clock } = this.#parts;
+    let begin = attemptStartedAt ?? 0;
+    for (let tries = 0; clock.now() > begin + half; tries++) {
+      // Each renewal counts from when it was sent: a store that is so slow would cost the code its lease all the same.
+      if (tries === MAX_RENEWALS) return false;
+      const isOurs = await this.#host.outage.patiently(() => {
+        begin = clock.now();
+        return this.#host.renew(attempt);
+      }, this.#host.gone);
+      if (!isOurs) return false;
+    }
+    return true;
   }
 
   #performance(attempt: OpenAttempt): Performance {
@@ -241,18 +263,27 @@ class Turn {
     const { attempt } = performance;
     for (let failures = 0;; failures++) {
       let tried: { readonly change: Change; readonly hint: Hint | null; readonly token: string } | null = null;
+      let ended: Ended | null = null;
       try {
         const made = await this.#parts.store.transaction(async (transaction) => {
-          const performed = await perform({ ...performance, tx: transaction.tx });
-          if (performed.kind !== "succeeded") throw new RolledBack(performed);
+          const thrown: unknown[] = [];
+          const performed = await perform({
+            ...performance,
+            tx: transaction.tx,
+            onThrown: (error) => void thrown.push(error),
+          });
+          if (performed.kind !== "succeeded") {
+            // The store is to see what the code threw: after a conflict it runs the body again.
+            ended = { performed, error: thrown.length > 0 ? thrown[0] : new RolledBack(performed) };
+            throw ended.error;
+          }
           tried = await this.#commitWithin(transaction, attempt, performed);
           return tried;
         });
         return this.#written(made.change, made.hint, made.token);
       } catch (error) {
-        if (error instanceof RolledBack) return await this.#writePerformed(attempt, error.performed);
-        if (isSagaError(error, "transaction_over")) return await this.#write(attempt, tooLong(error));
-        if (!isOutage(error) && !(error instanceof Overtaken)) throw error;
+        const failed = performedBy(error, ended);
+        if (failed !== null) return await this.#writePerformed(attempt, failed);
         if (isOutage(error)) this.#host.outage.note(error);
         const written = await this.#found(attempt, tried);
         if (written !== null) return written;
@@ -307,7 +338,18 @@ class Overtaken extends Error {
   override readonly name = "Overtaken";
 }
 
-function tooLong(error: SagaError): Outcome {
-  const data = { class: error.name, message: error.message, backtrace: null, cause: null };
-  return { kind: "failed", error: data, cause: "error", aborted: false, retryAt: null };
+/** How the code of a transactional step ended otherwise than well, and what its body threw then. */
+interface Ended {
+  readonly performed: Performed;
+  readonly error: unknown;
+}
+
+/** What is to be recorded when a transaction ends with `error`; null if that says nothing about the step. */
+function performedBy(error: unknown, ended: Ended | null): Performed | null {
+  if (ended !== null && error === ended.error) return ended.performed;
+  if (error instanceof RolledBack) return error.performed;
+  if (error instanceof Overtaken || isOutage(error)) return null;
+  if (isSagaError(error, "closed") || isSagaError(error, "internal")) throw error;
+  // It took too long, or the database refused at the commit what its statements had left for then.
+  return { kind: "failed", error: describeError(error), cause: "error", aborted: false, retryAt: null };
 }

@@ -36,6 +36,8 @@ export class Waiting {
   #isClosed = false;
   /** Those whose present state nobody has looked at yet. */
   #fresh: string[] = [];
+  /** Those that this process is working on: how they end will be heard. */
+  readonly #running = new Set<string>();
 
   constructor(source: WaitingSource) {
     this.#source = source;
@@ -53,7 +55,8 @@ export class Waiting {
     this.#waiters.set(id, (this.#waiters.get(id) ?? new Set()).add(waiter));
     try {
       // It may have ended before anybody listened; what ends from here on is heard.
-      this.#lookSoon(id);
+      if (this.#running.has(id)) this.#schedule();
+      else this.#lookSoon(id);
       return await promise;
     } finally {
       signal?.removeEventListener("abort", abort);
@@ -61,8 +64,19 @@ export class Waiting {
     }
   }
 
+  /** This process works on the execution now: nobody need ask the store how it stands. */
+  begun(id: string): void {
+    this.#running.add(id);
+  }
+
+  /** This process has let go of the execution, however it stands. */
+  left(id: string): void {
+    this.#running.delete(id);
+  }
+
   /** Tells those who wait that the execution is finished, or blocked, as a commit of this process left it. */
   ended(execution: Execution): void {
+    this.#running.delete(execution.id);
     for (const waiter of this.#waiters.get(execution.id) ?? []) settle(waiter, execution);
   }
 

@@ -119,15 +119,16 @@ export class WorkerLoop implements TurnHost {
 
   /** Looks at an execution in a slot that the caller has taken; the slot is given back at the end. */
   look(slots: Slots, id: string): void {
-    void this.#track(slots, takeTurn(this, id)).catch((error) =>
+    void this.#track(slots, id, takeTurn(this, id)).catch((error) =>
       this.#complain(`Execution ${id} was not moved`, error)
     );
   }
 
   /** Goes on with what was opened as it was inserted, in a slot that the caller has taken. */
   adopt(slots: Slots, record: ExecutionRecord, token: string): void {
-    void this.#track(slots, takeOpened(this, record, token))
-      .catch((error) => this.#complain(`Execution ${record.execution.id} was not moved`, error));
+    const { id } = record.execution;
+    void this.#track(slots, id, takeOpened(this, record, token))
+      .catch((error) => this.#complain(`Execution ${id} was not moved`, error));
   }
 
   /** A sweep is due at that time: this process wrote it. */
@@ -204,18 +205,20 @@ export class WorkerLoop implements TurnHost {
     const slots = this.slots.get(partition);
     if (slots === undefined) return "done";
     await slots.take();
-    return await this.#track(slots, takeTurn(this, id, epoch)).catch((error): HandlerAnswer => {
+    return await this.#track(slots, id, takeTurn(this, id, epoch)).catch((error): HandlerAnswer => {
       this.#complain(`Execution ${id} was not moved`, error);
       return "done";
     });
   }
 
-  async #track(slots: Slots, turn: Promise<HandlerAnswer>): Promise<HandlerAnswer> {
+  async #track(slots: Slots, id: string, turn: Promise<HandlerAnswer>): Promise<HandlerAnswer> {
     this.#turns.add(turn);
+    this.parts.waiting.begun(id);
     try {
       return await turn;
     } finally {
       this.#turns.delete(turn);
+      this.parts.waiting.left(id);
       slots.release();
       this.#sweeper.slotFreed();
     }

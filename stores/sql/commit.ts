@@ -6,20 +6,15 @@ import { isSagaError } from "../../src/errors.ts";
 import type { CommitAnswer } from "../../src/store.ts";
 import { encodeInstant, insertInto, type Mappings } from "./columns.ts";
 import type { Dialect } from "./dialect.ts";
-import { change, rows, type SqlValue, type Steps, type Work } from "./work.ts";
+import { change, rows, type SqlValue, type Statement, type Steps, type Work } from "./work.ts";
 
 /** A change with its values made ready, so that the database is locked no longer than the writing takes. */
 export interface PreparedChange {
   readonly executionId: string;
   readonly activeSlot: string | null;
   /** The guarded update, then what is written if it applies. Null if a value cannot be stored: `refusal` says why. */
-  readonly writes: readonly Write[] | null;
+  readonly writes: readonly Statement[] | null;
   readonly refusal: string;
-}
-
-interface Write {
-  readonly sql: string;
-  readonly values: readonly SqlValue[];
 }
 
 /** Applies changes. All of it needs a transaction that locks before it reads. */
@@ -34,6 +29,10 @@ export interface Committer {
 // Frozen, since every caller is given the same.
 const COMMITTED: CommitAnswer = Object.freeze({ kind: "committed" });
 const STALE: CommitAnswer = Object.freeze({ kind: "stale" });
+
+function write(sql: string, values: readonly SqlValue[]): Statement {
+  return { sql, values, returnsRows: false };
+}
 
 /** The committer of a database. */
 export function committer(dialect: Dialect, { progress, attempt, operation }: Mappings): Committer {
@@ -55,21 +54,21 @@ export function committer(dialect: Dialect, { progress, attempt, operation }: Ma
   );
   const holderOfSlot = dialect.text("select id from saga_executions where active_slot = ? and id <> ?");
 
-  function guardedUpdate({ execution, signalsSeen, expired }: Change): Write {
+  function guardedUpdate({ execution, signalsSeen, expired }: Change): Statement {
     const values = progress.encode(execution);
     values.push(execution.id, execution.revision - 1);
     if (signalsSeen !== null) values.push(signalsSeen);
-    if (expired === null) return { sql: signalsSeen === null ? updates.plain : updates.seen, values };
+    if (expired === null) return write(signalsSeen === null ? updates.plain : updates.seen, values);
     values.push(expired.token, encodeInstant(dialect, expired.at, "due_at"));
-    return { sql: signalsSeen === null ? updates.expired : updates.seenAndExpired, values };
+    return write(signalsSeen === null ? updates.expired : updates.seenAndExpired, values);
   }
 
-  function writesOf(change: Change, now: Instant): Write[] {
+  function writesOf(change: Change, now: Instant): Statement[] {
     const writes = [guardedUpdate(change)];
-    for (const row of change.attempts) writes.push({ sql: insertAttempt, values: attempt.encode(row) });
-    for (const row of change.operations) writes.push({ sql: insertOperation, values: operation.encode(row) });
+    for (const row of change.attempts) writes.push(write(insertAttempt, attempt.encode(row)));
+    for (const row of change.operations) writes.push(write(insertOperation, operation.encode(row)));
     for (const id of change.consumed) {
-      writes.push({ sql: consume, values: [encodeInstant(dialect, now, "consumed_at"), change.execution.id, id] });
+      writes.push(write(consume, [encodeInstant(dialect, now, "consumed_at"), change.execution.id, id]));
     }
     return writes;
   }
@@ -86,9 +85,9 @@ export function committer(dialect: Dialect, { progress, attempt, operation }: Ma
 
   function* applyOne({ writes, refusal }: PreparedChange): Steps<CommitAnswer> {
     if (writes === null) return { kind: "rejected", reason: "refused", detail: refusal };
-    for (const [at, { sql, values }] of writes.entries()) {
-      const changed = yield* change(sql, values);
-      if (at === 0 && changed === 0) return STALE;
+    for (const statement of writes) {
+      const { count } = yield statement;
+      if (count === 0 && statement === writes[0]) return STALE;
     }
     return COMMITTED;
   }

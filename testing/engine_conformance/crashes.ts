@@ -1,6 +1,7 @@
 /** Crashes, lost answers, late finishers, clocks that differ: G01, G04 to G06, G08 to G10. */
 
 import assert from "node:assert/strict";
+import type { Change } from "../../src/domain/change.ts";
 import { saga } from "../../src/definition/saga.ts";
 import { fakeExchange } from "../fake_exchange.ts";
 import { type Shop, shop } from "../shop.ts";
@@ -254,6 +255,30 @@ export function crashCases({ add, addIf }: Cases): void {
     assert.ok(world.clock.now() - diedAt <= 2_000 + 5_000, `after ${world.clock.now() - diedAt} ms`);
     await world.ended(id);
   });
+
+  add(
+    "an attempt whose record cannot be written for a fault of the store is given up, and taken over",
+    async (world) => {
+      let runs = 0;
+      const definition = saga("fault").step("a", () => void runs++);
+      const node = world.node([definition]);
+      let isSick = true;
+      node.around.hooks = {
+        before: (call, args) => {
+          if (isSick && call === "commit" && (args[0] as Change[]).some((change) => change.attempts.length > 0)) {
+            throw new TypeError("a fault of the store");
+          }
+        },
+      };
+      node.work();
+      const { execution } = await node.engine.start(definition, { input: {} });
+      await world.settle();
+      assert.ok(node.lines("error").some((line) => line.includes("a fault of the store")));
+      isSick = false;
+      await world.ended(execution.id);
+      assert.deepEqual([runs, await world.attempts(execution.id)], [2, ["a#1 abandoned", "a#2 succeeded"]]);
+    },
+  );
 
   add("G10 clocks that are ten minutes off, ahead and behind, cost no lease and no negative time", async (world) => {
     let runs = 0;

@@ -41,14 +41,17 @@ export function housekeepingCases({ add }: Cases): void {
       `resumeStuck({ giveUp: "${giveUp}" }) gives up what hints have not moved though a worker lives`,
       async (world) => {
         const undone: string[] = [];
+        const stopping = Promise.withResolvers<void>();
         const definition = saga("resume.give")
-          .step("a", { run: () => {}, undo: () => void undone.push("a") })
+          .step("a", { run: () => stopping.promise, undo: () => void undone.push("a") })
           .step("b", () => {});
         const node = world.node([definition], { exchange: fakeExchange({ onPublish: () => "lose" }) });
         const worker = node.work();
         const { execution } = await node.engine.start(definition, { input: {} });
         // It does its first step and hands over, by a hint that is lost like all that follow.
-        await world.until(worker.stop());
+        const stopped = worker.stop();
+        stopping.resolve();
+        await world.until(stopped);
         await world.store.workers.announce({
           id: "idle",
           partitions: ["default"],

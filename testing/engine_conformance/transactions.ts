@@ -160,6 +160,46 @@ export function transactionCases({ add, addIf }: Cases): void {
     assert.deepEqual([runs, await effects(world)], [1, [`${execution.id}:pay`]]);
   });
 
+  addTx("what the database refuses at the commit fails the attempt, which is tried again", async (world) => {
+    await table(world);
+    let isRefused = false;
+    const definition = saga("tx.refused.late").transaction("pay", {
+      run: async ({ tx, key }) => void await tx.query(`insert into effects (k) values ('${key}')`),
+      retry: every(1_000, 2),
+    });
+    const node = world.node([definition]);
+    node.around.hooks = {
+      after: (call) => {
+        if (call !== "commit_within" || isRefused) return;
+        isRefused = true;
+        throw new Error("a deferred constraint");
+      },
+    };
+    node.work();
+    const { execution } = await node.engine.start(definition, { input: {} });
+    const { attempts } = await world.ended(execution.id);
+    assert.deepEqual(attempts.map(({ status, errorMessage }) => [status, errorMessage]), [
+      ["failed", "a deferred constraint"],
+      ["succeeded", null],
+    ]);
+    assert.deepEqual(await effects(world), [`${execution.id}:pay`]);
+  });
+
+  addTx("a body that takes too long is rolled back, and fails the attempt", async (world) => {
+    await table(world);
+    const definition = saga("tx.slow").transaction("pay", {
+      run: async ({ tx }) => {
+        await tx.query("insert into effects (k) values ('slow')");
+        await world.gate("slow").pass();
+      },
+      retry: 1,
+      timeout: "2s",
+    });
+    const { id } = await world.begin(definition, { node: { abortGrace: "1s" } });
+    const { execution } = await world.ended(id);
+    assert.deepEqual([execution.status, execution.failure?.class, await effects(world)], ["failed", "StepTimeout", []]);
+  });
+
   addTx("a connection that is lost before the commit costs no attempt", async (world) => {
     await table(world);
     let runs = 0;

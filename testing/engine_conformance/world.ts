@@ -29,6 +29,8 @@ export interface EngineStores {
   readonly store: Store;
   /** The connection of a second process; the same store again where there can be only one. */
   readonly second?: Store;
+  /** A connection for looking from outside, where a transaction keeps all others of `store` waiting. */
+  readonly observer?: Store;
   /** Closes everything and removes what was made. */
   close(): Promise<void>;
 }
@@ -66,7 +68,7 @@ export class World {
     this.#stores = stores;
     this.#isServer = isServer;
     this.#traffic = { begin: () => void this.#onTheWay++, end: () => void this.#onTheWay-- };
-    this.#raw = hookedStore(stores.store, () => ({}), this.#traffic);
+    this.#raw = hookedStore(stores.observer ?? stores.store, () => ({}), this.#traffic);
   }
 
   /** Opens stores and a world around them. */

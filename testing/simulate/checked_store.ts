@@ -42,6 +42,7 @@ export function checkedStore(store: Store, { world, planOf, writesAtOnce }: Chec
       (before === undefined ? null : findTransitionViolation(before, record)) ??
       rules.findViolation(before ?? null, record, planOf(execution)) ??
       findEndOfRunning(record.attempts.slice(before?.attempts.length ?? 0), world);
+    world.onWrite(before ?? null, record);
     if (violation === null) return;
     world.report(`execution ${execution.id} after ${how}: ${violation}`);
   }

@@ -77,6 +77,17 @@ export class CodeWatch {
     return result;
   }
 
+  /** Code is begun with at least half of its lease left, so that it does not lose it at once. */
+  #findLate({ execution }: ExecutionRecord, number: string, leaseMs: number): string | null {
+    const { faults, clock } = this.#world;
+    // A process whose clock is wrong cannot know better.
+    if (faults.skewMs > 0 || faults.clockJumps > 0) return null;
+    const isOpen = execution.owner !== null && number === `${execution.epoch}.${execution.attempt}`;
+    if (!isOpen) return null;
+    const leftMs = (execution.dueAt ?? 0) - clock.now();
+    return leftMs >= leaseMs / 2 - TOLERANCE_MS ? null : `only ${leftMs} ms of its lease are left`;
+  }
+
   #findWrong(
     definition: Definition,
     entry: { readonly id: string; readonly step: string; readonly direction: Direction; readonly number: string },
@@ -89,9 +100,14 @@ export class CodeWatch {
     this.#entered.add(name);
     const record = this.#world.truth.get(id);
     if (record === undefined) return "there is no such execution";
+    const late = this.#findLate(record, number, planned?.leaseMs ?? 0);
+    if (late !== null) return late;
     return direction === "execute" ? findEarly(record, definition, step) : findUndoEarly(record, definition, step);
   }
 }
+
+/** Below this a difference is a matter of rounding. */
+const TOLERANCE_MS = 2;
 
 function findEarly(record: ExecutionRecord, { plan }: Definition, step: string): string | null {
   const finished = finishedSteps(record);

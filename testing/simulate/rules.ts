@@ -3,9 +3,8 @@
  * of whoever wrote them.
  */
 
-import { countedAtCursor } from "../../src/domain/attempts.ts";
 import { type Plan, stepOf } from "../../src/domain/plan.ts";
-import type { ExecutionRecord, Instant } from "../../src/domain/record.ts";
+import { type ExecutionRecord, type Instant, isActive } from "../../src/domain/record.ts";
 
 /** Watches the rules for all executions of one run. */
 export class Rules {
@@ -21,13 +20,18 @@ export class Rules {
   #inWrite(before: ExecutionRecord, after: ExecutionRecord, plan: Plan | null): string | null {
     this.#noteCut(before, after);
     if (after.execution.revision > before.execution.revision + 1) return null;
+    if (isShortened(before, after)) return `the lease of ${after.execution.owner} is shortened`;
+    const unheard = findUnheardSignal(before, after);
+    if (unheard !== null) return unheard;
     const opens = after.execution.owner !== null && after.execution.owner !== before.execution.owner;
     return opens ? this.#inOpening(before, after, plan) : null;
   }
 
-  #noteCut({ execution }: ExecutionRecord, { attempts }: ExecutionRecord): void {
+  #noteCut(before: ExecutionRecord, { attempts }: ExecutionRecord): void {
+    const { execution } = before;
     const row = attempts.at(-1);
-    const isCut = row?.status === "superseded" && execution.owner !== null && execution.dueAt !== null;
+    const isNew = attempts.length > before.attempts.length;
+    const isCut = isNew && row?.status === "superseded" && execution.owner !== null && execution.dueAt !== null;
     if (isCut) this.#cutUntil.set(execution.id, execution.dueAt);
   }
 
@@ -35,6 +39,7 @@ export class Rules {
     const { id, currentStep, direction, attemptStartedAt } = after.execution;
     const at = attemptStartedAt ?? 0;
     const what = `${currentStep} is begun at ${time(at)}`;
+    if (after.execution.request !== null) return `${what}, though a request waits to be carried out`;
     const cutUntil = this.#cutUntil.get(id) ?? 0;
     if (at < cutUntil) return `${what}, and a lease that was cut lasts until ${time(cutUntil)}`;
     const { dueAt, deadlineAt, epoch } = before.execution;
@@ -44,7 +49,7 @@ export class Rules {
     const step = plan === null ? null : stepOf(plan, currentStep);
     if (step === null) return null;
     const { attempts } = direction === "execute" ? step.retry : step.undoRetry;
-    return countedAtCursor(after).length < attempts ? null : `${what}, though its ${attempts} attempts are used up`;
+    return countAtCursor(after) < attempts ? null : `${what}, though its ${attempts} attempts are used up`;
   }
 
   /** First come, first served; and what was sent before is not stored again. */
@@ -67,11 +72,47 @@ export class Rules {
   }
 }
 
+/** A commit that keeps an attempt open keeps its lease: a heartbeat that came in between must not be undone. */
+function isShortened({ execution: before }: ExecutionRecord, { execution: after }: ExecutionRecord): boolean {
+  // Parked for a lease that has ended: it has, whether or not it was renewed before it did.
+  if (after.status === "blocked") return false;
+  return before.owner !== null && before.owner === after.owner && after.revision > before.revision &&
+    (after.dueAt ?? 0) < (before.dueAt ?? 0);
+}
+
+/** A signal that is there when its wait ends, or is left waiting, has to be consumed by that very commit. */
+function findUnheardSignal(before: ExecutionRecord, after: ExecutionRecord): string | null {
+  const { waitingFor } = after.execution;
+  const isLeftWaiting = after.execution.revision > before.execution.revision && isActive(after.execution.status) &&
+    waitingFor !== null && after.signals.some(({ name }) => name === waitingFor);
+  if (isLeftWaiting && after.execution.wakeAt === after.execution.dueAt) {
+    return `it is left waiting for ${waitingFor}, which is there`;
+  }
+  const row = after.attempts.length > before.attempts.length ? after.attempts.at(-1) : undefined;
+  const hasTimedOut = row?.kind === "wait" && row.status === "failed";
+  if (hasTimedOut && before.signals.some(({ name }) => name === row.stepName)) {
+    return `the wait for ${row.stepName} is over, though the signal is there`;
+  }
+  const hasGivenUp = row === undefined && before.execution.failure === null &&
+    after.execution.failure?.class === "DeadlineExceeded";
+  const awaited = before.execution.waitingFor;
+  if (!hasGivenUp || awaited === null || !before.signals.some(({ name }) => name === awaited)) return null;
+  return `it is given up for its deadline, though the signal ${awaited} is there`;
+}
+
 /** Whether nothing happened but the opening: no attempt ended, no signal arrived or was consumed, nobody asked for it. */
 function isPlain(before: ExecutionRecord, after: ExecutionRecord): boolean {
   return before.execution.owner === null && before.execution.request === null &&
     before.attempts.length === after.attempts.length && before.execution.epoch === after.execution.epoch &&
     before.execution.waitingFor === null;
+}
+
+/** Counted here once more, so that a fault in the counting is not counted upon. */
+function countAtCursor({ execution, attempts }: ExecutionRecord): number {
+  return attempts.filter((row) =>
+    row.stepName === execution.currentStep && row.direction === execution.direction && row.epoch === execution.epoch &&
+    (row.status === "failed" || row.status === "abandoned")
+  ).length;
 }
 
 function time(at: Instant): string {

@@ -1,7 +1,7 @@
 /** What happens during a storm at times that are planned beforehand: kills, outages, deploys, operators, and clients. */
 
 import { pause } from "../../src/clock.ts";
-import type { Execution } from "../../src/domain/record.ts";
+import type { Execution, ExecutionRecord } from "../../src/domain/record.ts";
 import type { Engine } from "../../src/engine/engine.ts";
 import { isSagaError, type SagaErrorCode } from "../../src/errors.ts";
 import { between, pick } from "./dice.ts";
@@ -93,6 +93,7 @@ export class Storm {
     this.#plan("operator", faults.operators, (random) => {
       this.#operate(pick(random, this.#scenario.starts).id, pick(random, ACTIONS), random);
     });
+    this.#world.onWrite = (before, after) => this.#signalJustInTime(before, after);
     this.#fleet.watch.onEnter = (process, executionId, name) => this.#ambush(process, executionId, `ambush ${name}`);
   }
 
@@ -240,6 +241,19 @@ export class Storm {
     });
   }
 
+  /** A signal arrives within milliseconds of the end of the wait for it. */
+  #signalJustInTime(before: ExecutionRecord | null, { execution }: ExecutionRecord): void {
+    const { id, waitingFor, dueAt, epoch } = execution;
+    if (waitingFor === null || dueAt === null || before?.execution.waitingFor === waitingFor) return;
+    const { clock, dice, faults } = this.#world;
+    const name = `just in time ${id} ${waitingFor} ${epoch}`;
+    if (!dice.happens(name, faults.ambushes)) return;
+    const delayMs = Math.max(0, dueAt - clock.now() + pick(dice.stream(name), [-300, -1, 0, 0, 1]));
+    clock.setTimer(delayMs, () => {
+      if (!dice.isCalm) this.#operate(id, { signal: waitingFor }, dice.stream(`${name} signal`));
+    });
+  }
+
   /** Something happens just while the code of a step runs. */
   #ambush(process: Process, executionId: string, name: string): void {
     const { clock, dice, faults } = this.#world;
@@ -268,30 +282,32 @@ export class Storm {
 
   #operate(id: string, action: Action, random: () => number): void {
     const { engine, process } = random() < 0.5 ? this.#fleet.web : pick(random, this.#fleet.seats);
-    this.#world.note("operator", () => `asks ${process.name} to ${action} ${id}`);
+    const what = typeof action === "object" ? `signal ${action.signal} to` : action;
+    this.#world.note("operator", () => `asks ${process.name} to ${what} ${id}`);
     process.enter(() => {
       carryOut(engine, id, action).then(
-        (result) => this.#world.note("operator", () => `${action} ${id}: ${result}`),
+        (result) => this.#world.note("operator", () => `${what} ${id}: ${result}`),
         (error: unknown) => {
-          this.#world.note("operator", () => `${action} ${id}: ${String(error)}`);
+          this.#world.note("operator", () => `${what} ${id}: ${String(error)}`);
           if (isSagaError(error) && EXPECTED.has(error.code)) return;
-          this.#world.report(`the operator's ${action} of ${id} is answered: ${String(error)}`);
+          this.#world.report(`the operator's ${what} of ${id} is answered: ${String(error)}`);
         },
       );
     });
   }
 }
 
-type Action = Mending | "rerun" | "resume_stuck" | "dispatch" | "look";
+type Action = Mending | "rerun" | "resume_stuck" | "dispatch" | "look" | "cut" | { readonly signal: string };
 
 const ACTIONS: readonly Action[] = [
   ...["retry", "retry", "compensate", "compensate", "compensate", "skip_step", "terminate"] as const,
-  ...["rerun", "resume_stuck", "dispatch", "look"] as const,
+  ...["rerun", "resume_stuck", "dispatch", "look", "cut", "cut"] as const,
 ];
 
 /** Carries it out and says in short what came of it. */
 async function carryOut(engine: Engine, id: string, action: Action): Promise<string> {
-  const by = { actor: "ada", reason: `${action} in a simulation` };
+  const by = { actor: "ada", reason: "in a simulation" };
+  if (typeof action === "object") return await engine.signal(id, action.signal) ? "sent" : "known";
   switch (action) {
     case "retry":
       return outcomeOf(await engine.retry(id, by));
@@ -303,6 +319,9 @@ async function carryOut(engine: Engine, id: string, action: Action): Promise<str
       return outcomeOf(await engine.terminate(id, by));
     case "rerun":
       return `as ${(await engine.rerun(id, by)).execution.id}`;
+    case "cut":
+      await engine.terminate(id, by);
+      return outcomeOf(await (Number(id.at(-1)) % 2 === 0 ? engine.compensate(id, by) : engine.retry(id, by)));
     case "look": {
       await Promise.all([engine.attempts(id), engine.signals(id), engine.compensationPlan(id), engine.health()]);
       return (await engine.explain(id)).sentence;

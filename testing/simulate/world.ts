@@ -30,6 +30,8 @@ export class World {
   readonly faults: Faults;
   /** Executions as the store has them. */
   readonly truth = new Map<string, ExecutionRecord>();
+  /** Told of every write. */
+  onWrite: (before: ExecutionRecord | null, after: ExecutionRecord) => void = () => {};
   /** Attempts whose code runs, in whatever process, and in which they were begun last. */
   readonly running = new Set<string>();
   readonly beganIn = new Map<string, string>();
