@@ -201,7 +201,9 @@ class MysqlStore implements Store {
 
   async signal(signal: NewSignal): Promise<SignalAnswer> {
     const ready = this.#work.readySignal(signal);
-    return await this.#call((session) => this.#work.store(ready, session));
+    const { clock } = this.#options;
+    const now = clock === null ? null : () => clock.now();
+    return await this.#call((session) => this.#work.store(ready, session, now));
   }
 
   async transaction<T>(body: (transaction: StoreTransaction) => Promise<T>): Promise<T> {

@@ -53,8 +53,8 @@ export type MysqlPool = MysqlPromisePool | { promise(): MysqlPromisePool };
 const ANSWER_LIMIT_MS = 60_000;
 const CONNECT_LIMIT_MS = 10_000;
 
-/** Whatever the connection was made with, rows come as objects, and texts and numbers as themselves. */
-const PLAIN = { rowsAsArray: false, nestTables: false, typeCast: true, namedPlaceholders: false } as const;
+/** Whatever the connection was made with, rows are objects by column, and parameters have no names. */
+const SHAPE = { rowsAsArray: false, nestTables: false, namedPlaceholders: false } as const;
 
 /** A connection that nobody else uses meanwhile. */
 export class MysqlConnection {
@@ -96,14 +96,14 @@ export class MysqlConnection {
 
   /** Sends a text, and gives what the driver makes of the answer: rows, a header, or an array of these. */
   async send(sql: string): Promise<unknown> {
-    const options = { ...PLAIN, sql, timeout: ANSWER_LIMIT_MS };
+    const options = { ...SHAPE, typeCast: true, sql, timeout: ANSWER_LIMIT_MS };
     const answer = await this.#watch(this.handle.query(options));
     return (answer as readonly unknown[])[0];
   }
 
   /** Runs a statement of the user's, with what the driver makes of its values. */
   async query(sql: string, values: readonly unknown[]): Promise<readonly Row[]> {
-    return rowsOf(await this.#watch(this.handle.query(sql, values)));
+    return rowsOf(await this.#watch(this.handle.query({ ...SHAPE, sql }, values)));
   }
 
   /** Asks the server what has to be known, and makes sure that texts arrive as they are. */

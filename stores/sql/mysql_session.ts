@@ -57,8 +57,9 @@ export class MysqlSession {
   /** Begins such a transaction now, for statements that do not go through the session, and sees to it that it stays open. */
   async open(): Promise<void> {
     this.begin();
-    this.#mayEnd = false;
+    this.#mayEnd = true;
     await this.send();
+    this.#mayEnd = false;
   }
 
   /** Begins a transaction that only reads. */

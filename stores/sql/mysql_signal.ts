@@ -18,7 +18,8 @@ export const NOW = "select timestampdiff(microsecond, '1970-01-01', utc_timestam
 export interface MysqlSignaller {
   /** Throws `not_storable`. */
   readySignal(signal: NewSignal): ReadySignal;
-  store(signal: ReadySignal, session: MysqlSession): Promise<SignalAnswer>;
+  /** `clock` is asked once the execution's row is locked; null stands for the database's own. */
+  store(signal: ReadySignal, session: MysqlSession, clock: (() => Instant) | null): Promise<SignalAnswer>;
 }
 
 /** A signal with its values made ready. */
@@ -45,11 +46,11 @@ export function mysqlSignaller(dialect: Dialect, { signal: mapping, operation }:
       };
     },
 
-    async store({ executionId, signalId, values, audit }, session) {
+    async store({ executionId, signalId, values, audit }, session, clock) {
       const id = literal(executionId);
       session.begin();
       // The time is taken once the row is locked, so that the order of the times is the order in which signals count.
-      const [locked, twins, clock] = await session.send(
+      const [locked, twins, time] = await session.send(
         `select status from saga_executions where id = ${id} for update`,
         `select 1 from saga_signals where saga_execution_id = ${id} and signal_id = ${literal(signalId)}`,
         NOW,
@@ -60,7 +61,7 @@ export function mysqlSignaller(dialect: Dialect, { signal: mapping, operation }:
       if (twins!.rows.length > 0) return { kind: "duplicate" };
       const status = execution.status as Status;
       if (isFinished(status)) return { kind: "finished", status };
-      const createdAt: Instant = dialect.decodeInstant(clock!.rows[0]!.now);
+      const createdAt = clock?.() ?? dialect.decodeInstant(time!.rows[0]!.now);
       const at = encodeInstant(dialect, createdAt, "created_at");
       // The row is locked, and was found unfinished: there is nothing left to guard against.
       await session.send(
