@@ -27,7 +27,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   stores: {
     paths: ["stores/"],
     mayImport: ["domain", "contracts", "src/definition/scope.ts"],
-    external: [/^node:/, /^pg$/],
+    external: [/^node:/, /^pg$/, /^mysql2(\/promise)?$/],
   },
   exchanges: {
     paths: ["exchanges/"],
