@@ -58,10 +58,11 @@ import { type Answer, runLater, type Statement, type Work } from "./sql/work.ts"
 export type {
   PgClient,
   PgPool,
-  PgResult,
+  PgPoolClient,
   PostgresJs,
   PostgresJsPool,
   PostgresJsQuery,
+  PostgresJsReserved,
 } from "./sql/postgres_connection.ts";
 export type { Row } from "./sql/work.ts";
 

@@ -4,7 +4,6 @@ import pg from "pg";
 import postgres from "postgres";
 import { storeConformance } from "../testing/store_conformance.ts";
 import { freshSchema, inSchema, openPair, POSTGRES_TRAITS, POSTGRES_URL, withPostgres } from "./fixtures/postgres.ts";
-import type { PgPool, PostgresJsPool } from "./postgres.ts";
 
 withPostgres("the PostgreSQL store on pools that were handed in", () => {
   storeConformance((name, run) => Deno.test(`postgres, pool of pg, transaction mode: ${name}`, run), {
@@ -13,8 +12,7 @@ withPostgres("the PostgreSQL store on pools that were handed in", () => {
       const { schema, drop } = await freshSchema();
       // The tables of the store are found by their schema; those of the cases by the search path.
       const pools = [1, 2].map(() => new pg.Pool({ connectionString: inSchema(schema), max: 3 }));
-      const [first, second] = pools as unknown as readonly PgPool[];
-      return await openPair([first!, second!].map((pool) => ({ pool, schema, transactionMode: true })), async () => {
+      return await openPair(pools.map((pool) => ({ pool, schema, transactionMode: true })), async () => {
         for (const pool of pools) await pool.end();
         await drop();
       });
@@ -27,8 +25,7 @@ withPostgres("the PostgreSQL store on pools that were handed in", () => {
       const { schema, drop } = await freshSchema();
       const options = { max: 3, connection: { search_path: schema, synchronous_commit: "off" }, onnotice() {} };
       const sqls = [1, 2].map(() => postgres(POSTGRES_URL, options));
-      const [first, second] = sqls as unknown as readonly PostgresJsPool[];
-      return await openPair([{ sql: first! }, { sql: second! }], async () => {
+      return await openPair(sqls.map((sql) => ({ sql })), async () => {
         for (const sql of sqls) await sql.end();
         await drop();
       });

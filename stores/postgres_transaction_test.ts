@@ -8,7 +8,7 @@ import { isSagaError } from "../src/errors.ts";
 import type { Store } from "../src/store.ts";
 import { anAttempt, anExecution } from "../testing/factories.ts";
 import { freshSchema, inSchema, POSTGRES_URL, withPostgres } from "./fixtures/postgres.ts";
-import { type PgPool, postgresHandle, postgresStore } from "./postgres.ts";
+import { postgresHandle, postgresStore } from "./postgres.ts";
 
 /** A store with a table of the user's beside its own. */
 async function withStore(run: (store: Store, schema: string) => Promise<void>): Promise<void> {
@@ -183,7 +183,7 @@ withPostgres("transactions of the PostgreSQL store", () => {
   Deno.test("a pool that was handed in is left open, and gets its clients back", () =>
     withStore(async (_, schema) => {
       const pool = new pg.Pool({ connectionString: inSchema(schema), max: 3 });
-      const store = postgresStore({ pool: pool as unknown as PgPool });
+      const store = postgresStore({ pool });
       await store.insert([anExecution()]);
       await assert.rejects(store.transaction(() => Promise.reject(new Error("boom"))), /boom/);
       await store.close();

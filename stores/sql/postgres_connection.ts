@@ -32,7 +32,7 @@ export interface PostgresSource {
 }
 
 /** What is used of a result of node-postgres. */
-export interface PgResult {
+interface PgResult {
   readonly rows: readonly Row[];
   readonly rowCount: number | null;
   readonly command: string;
@@ -40,33 +40,65 @@ export interface PgResult {
 
 /** What is used of a client of node-postgres. */
 export interface PgClient {
-  query(query: string | Readonly<Record<string, unknown>>, values?: readonly unknown[]): Promise<unknown>;
-  on(event: "error" | "end", listener: (error?: Error) => void): unknown;
-  removeListener(event: "error" | "end", listener: (error?: Error) => void): unknown;
+  /** Runs a statement, given as text or as an object with its text, values and how to read the answer. */
+  // deno-lint-ignore no-explicit-any -- the driver's overloads go well beyond what is used of them
+  query(query: any, values?: any): any;
+  /** Hears of the loss of the connection. */
+  // deno-lint-ignore no-explicit-any -- as above
+  on(event: any, listener: any): any;
+  /** Hears no more of it. */
+  // deno-lint-ignore no-explicit-any -- as above
+  removeListener(event: any, listener: any): any;
+  /** `I` outside of a transaction; older versions do not tell. */
   getTransactionStatus?(): string | null;
+}
+
+/** What is used of a client that a pool of node-postgres has lent. */
+export interface PgPoolClient extends PgClient {
+  /** Gives it back; with `true`, to be thrown away. */
+  release(destroy?: boolean): void;
 }
 
 /** What is used of a pool of node-postgres. */
 export interface PgPool {
-  connect(): Promise<PgClient & { release(error?: Error | boolean): void }>;
-  readonly options: { readonly max?: number | undefined };
-}
-
-/** What is used of `sql`, reserved or not, of postgres.js. */
-export interface PostgresJs {
-  unsafe(sql: string, params?: readonly unknown[], options?: Readonly<Record<string, unknown>>): PostgresJsQuery;
+  /** Lends a client. */
+  connect(): Promise<PgPoolClient>;
+  /** How it was made. */
+  readonly options: {
+    /** How many clients there are at most. */
+    readonly max?: number | undefined;
+  };
 }
 
 /** What is used of a query of postgres.js. */
 export interface PostgresJsQuery
-  extends PromiseLike<readonly Row[] & { readonly count?: number; readonly command?: string }> {
-  simple(): this;
+  extends PromiseLike<readonly Row[] & { readonly count?: number | null; readonly command?: string }> {
+  /** Sends it by the protocol that takes several statements. */
+  simple(): PromiseLike<unknown>;
 }
 
-/** What is used of postgres.js. */
+/** What is used of `sql`, reserved or not, of postgres.js. */
+export interface PostgresJs {
+  /** Makes a query of a text and its parameters. */
+  // deno-lint-ignore no-explicit-any -- the driver's types of parameters go well beyond texts and numbers
+  unsafe(sql: string, params?: any, options?: any): PostgresJsQuery;
+}
+
+/** What is used of a reserved connection of postgres.js. */
+export interface PostgresJsReserved extends PostgresJs {
+  /** Gives it back. */
+  release(): void;
+}
+
+/** What is used of the `sql` that `postgres()` of postgres.js returns. */
 export interface PostgresJsPool extends PostgresJs {
-  reserve(): Promise<PostgresJs & { release(): void }>;
-  readonly options: { readonly max?: number | undefined };
+  /** Lends a connection. */
+  reserve(): Promise<PostgresJsReserved>;
+  /** How it was made. */
+  readonly options: {
+    /** How many connections there are at most. */
+    readonly max?: number | undefined;
+  };
 }
 
 /** How long the server may take for a statement of ours before the connection counts as lost: a network may say nothing. */
@@ -228,7 +260,7 @@ export class PgPoolSource implements PostgresSource {
   giveBack(connection: PostgresConnection): Promise<void> {
     const { handle: client, isBroken } = connection as PgConnection;
     (connection as PgConnection).detach();
-    (client as PgClient & { release(error?: boolean): void }).release(isBroken);
+    (client as PgPoolClient).release(isBroken);
     return Promise.resolve();
   }
 
@@ -259,15 +291,15 @@ export class PostgresJsConnection implements PostgresConnection {
   }
 
   async query(sql: string, params: readonly Json[]): Promise<readonly Row[]> {
-    return [...await this.#send(this.handle.unsafe(sql, params, { prepare: this.#prepare }))];
+    return [...(await this.#send(this.handle.unsafe(sql, params, { prepare: this.#prepare })))];
   }
 
   async command(sql: string): Promise<string> {
     const result = await this.#send(this.handle.unsafe(sql).simple());
-    return result.command ?? "";
+    return (result as { readonly command?: string }).command ?? "";
   }
 
-  async #send(query: PostgresJsQuery): Promise<Awaited<PostgresJsQuery>> {
+  async #send<T>(query: PromiseLike<T>): Promise<T> {
     try {
       return await query;
     } catch (error) {
@@ -295,7 +327,7 @@ export class PostgresJsSource implements PostgresSource {
 
   giveBack({ handle, isBroken }: PostgresConnection): Promise<void> {
     // A reserved connection whose backend has died must not be released: postgres.js 3.4.9 would never get over it.
-    if (!isBroken) (handle as PostgresJs & { release(): void }).release();
+    if (!isBroken) (handle as PostgresJsReserved).release();
     return Promise.resolve();
   }
 

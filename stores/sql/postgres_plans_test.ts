@@ -4,7 +4,7 @@ import { changeOf } from "../../src/domain/change.ts";
 import type { Store } from "../../src/store.ts";
 import { anAttempt, anExecution, T0 } from "../../testing/factories.ts";
 import { freshSchema, inSchema, withPostgres } from "../fixtures/postgres.ts";
-import { type PgPool, postgresStore } from "../postgres.ts";
+import { postgresStore } from "../postgres.ts";
 
 interface PlanNode {
   readonly "Node Type": string;
@@ -29,7 +29,7 @@ async function plansOf(call: (store: Store) => Promise<unknown>): Promise<readon
       return query(...args);
     };
   });
-  const store = postgresStore({ pool: pool as unknown as PgPool });
+  const store = postgresStore({ pool });
   try {
     await store.migrate();
     const finished = { status: "completed", finishedAt: T0, wakeAt: null, dueAt: null } as const;
