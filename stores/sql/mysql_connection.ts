@@ -38,7 +38,10 @@ export interface MysqlClient {
 /** What is said with a query to `mysql2`. */
 export interface QueryOptions {
   readonly sql: string;
-  readonly timeout?: number;
+  readonly rowsAsArray: boolean;
+  readonly nestTables: boolean;
+  readonly namedPlaceholders: boolean;
+  readonly typeCast?: boolean;
 }
 
 /** What is used of a pool of `mysql2/promise`. */
@@ -96,8 +99,7 @@ export class MysqlConnection {
 
   /** Sends a text, and gives what the driver makes of the answer: rows, a header, or an array of these. */
   async send(sql: string): Promise<unknown> {
-    const options = { ...SHAPE, typeCast: true, sql, timeout: ANSWER_LIMIT_MS };
-    const answer = await this.#watch(this.handle.query(options));
+    const answer = await this.#watch(this.#inTime(this.handle.query({ ...SHAPE, typeCast: true, sql })));
     return (answer as readonly unknown[])[0];
   }
 
@@ -142,6 +144,20 @@ export class MysqlConnection {
   readonly breaks = (): void => {
     this.#isBroken = true;
   };
+
+  /** Not the driver's own limit, whose timers live on when the connection is lost. */
+  async #inTime<T>(asking: Promise<T>): Promise<T> {
+    const limit = Promise.withResolvers<never>();
+    const timer = setTimeout(() => {
+      limit.reject(Object.assign(new Error(`no answer within ${ANSWER_LIMIT_MS} ms`), { code: "ETIMEDOUT" }));
+      this.handle.destroy();
+    }, ANSWER_LIMIT_MS);
+    try {
+      return await Promise.race([asking, limit.promise]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
 
   async #watch<T>(asking: Promise<T>): Promise<T> {
     try {
