@@ -28,18 +28,9 @@ export type { Plan, PlanStep } from "./src/domain/plan.ts";
 export type { RetryPolicy } from "./src/domain/retry.ts";
 export * from "./src/domain/record.ts";
 export type { Undoable } from "./src/domain/undo.ts";
-export {
-  type AttemptView,
-  Engine,
-  type EngineHealth,
-  type EngineOptions,
-  type RetentionOptions,
-  type RunningAttempt,
-  type SignalOptions,
-  type StopOptions,
-  type Worker,
-  type WorkOptions,
-} from "./src/engine/engine.ts";
+export { Engine } from "./src/engine/engine.ts";
+export type { EngineOptions, RetentionOptions, SignalOptions, StopOptions, WorkOptions } from "./src/engine/options.ts";
+export type { AttemptView, EngineHealth, RunningAttempt, Worker } from "./src/engine/views.ts";
 export type {
   AttemptEventBase,
   EventBase,

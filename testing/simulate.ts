@@ -151,7 +151,7 @@ function runOptionsOf(options: SimulateOptions): RunOptions {
     seed,
     workers,
     stormMs,
-    faults: { ...WORST_FAULTS, ...options.faults },
+    faults: { ...WORST_FAULTS, ...(scenario === undefined ? {} : { badDeploys: 0 }), ...options.faults },
     tuning: options.tuning ?? {},
     only: null,
     isNoted: options.keepsHistory === true,

@@ -76,6 +76,23 @@ Deno.test("simulate() without faults completes everything", async () => {
   assert.deepEqual({ ends, violation }, { ends: { completed: 3 }, violation: null });
 });
 
+Deno.test("simulate() without faults takes nothing over, however long a step runs", async () => {
+  const slow = saga<Record<never, never>, { process: SimulatedProcess }>("slow").step("a", {
+    run: ({ resources }) => resources.process.pause(60_000),
+    lease: "2s",
+  });
+  const scenario = (): Scenario => ({
+    definitions: [slow],
+    resources: (process) => ({ process }),
+    starts: ["order-1", "order-2"].map((id) => ({ definition: slow, id, input: {} })),
+    check: (ends) => ends.some(({ record }) => record.attempts.length !== 1) ? "something was taken over" : null,
+  });
+  for (let seed = 1; seed <= 20; seed++) {
+    const { ends, violation } = await simulate({ seed, scenario, faults: NO_FAULTS });
+    assert.deepEqual({ ends, violation }, { ends: { completed: 2 }, violation: null });
+  }
+});
+
 Deno.test("simulate() finds nothing wrong with a saga whose steps hand on their keys", async () => {
   for (let seed = 1; seed <= 50; seed++) {
     const found = await simulate({ seed, scenario: checkout({ honoursKeys: true }) });

@@ -22,10 +22,17 @@ export function rowId(now: Instant, chance: Chance, index: number): string {
 
 /** A UUIDv7 from a time, a counter (0 to 4,095) and 16 hexadecimal digits of randomness. */
 export function uuidV7(at: Instant, counter: number, bits: string): string {
-  const time = Math.floor(at).toString(16).padStart(12, "0");
-  const sequence = (counter & 0xfff).toString(16).padStart(3, "0");
-  const variant = (8 + (parseInt(bits.charAt(0), 16) & 3)).toString(16);
-  return `${time.slice(0, 8)}-${time.slice(8, 12)}-7${sequence}-${variant}${bits.slice(1, 4)}-${bits.slice(4, 16)}`;
+  const time = Math.floor(at);
+  // In two parts: numbers of more than 31 bits are written in hexadecimal many times slower.
+  const high = hex(Math.floor(time / 0x1_0000), 8);
+  const low = hex(time % 0x1_0000, 4);
+  const variant = hex(8 + (parseInt(bits.charAt(0), 16) & 3), 1);
+  return `${high}-${low}-7${hex(counter & 0xfff, 3)}-${variant}${bits.slice(1, 4)}-${bits.slice(4, 16)}`;
+}
+
+/** A whole number in hexadecimal, with zeros in front. */
+export function hex(value: number, digits: number): string {
+  return value.toString(16).padStart(digits, "0");
 }
 
 /** The worker that a token names. */

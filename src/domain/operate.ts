@@ -5,27 +5,14 @@
 
 import { CLOSED, rowOfOpenAttempt } from "./attempts.ts";
 import { abandoned } from "./apply.ts";
+import { auditRow, type By } from "./audit.ts";
 import { advance, type Change, changeOf, type Expired, join } from "./change.ts";
 import { rowId } from "./chance.ts";
 import { cutLeaseEnd, lifted, notBefore } from "./course.ts";
 import type { JsonObject } from "./json.ts";
 import type { Making } from "./making.ts";
-import {
-  type Execution,
-  type ExecutionRecord,
-  isActive,
-  isFinished,
-  type Operation,
-  type OperationAction,
-  type Request,
-} from "./record.ts";
+import { type Execution, type ExecutionRecord, isActive, isFinished, type Operation, type Request } from "./record.ts";
 import { isPivotPassed } from "./undo.ts";
-
-/** Who does it, and why. */
-export interface By {
-  readonly actor: string | null;
-  readonly reason: string | null;
-}
 
 /** What an operation comes to. */
 export type Operated =
@@ -64,7 +51,7 @@ export function retry(record: ExecutionRecord, by: By, making: Making): Operated
     lastProgressAt: now,
     finishedAt: null,
     durationMs: null,
-  }, { operations: [operationOf(record, "retry", by, { from: execution.status }, making)] });
+  }, { operations: [auditRow(record, "retry", by, { from: execution.status }, making)] });
   return { kind: "change", change: closed === null ? again : join(closed, again) };
 }
 
@@ -82,7 +69,7 @@ export function compensate(record: ExecutionRecord, by: By, making: Making): Ope
     return { kind: "refused", code: "past_pivot", message: "its pivot has been passed: nothing is undone any more" };
   }
   const request: Request = { action: "compensate", ...by, at: making.now };
-  return requested(record, null, request, operationOf(record, "compensate", by, null, making), making);
+  return requested(record, null, request, auditRow(record, "compensate", by, null, making), making);
 }
 
 /** On, as if the step (or the undo) had ended `skipped`. `result` is what it is to add to the context. */
@@ -102,7 +89,7 @@ export function skipStep(
   const { actor, reason, result } = by;
   const request: Request = { action: "skip_step", actor, reason, at: making.now, result };
   const detail = { step: execution.currentStep, direction: execution.direction, result };
-  return requested(record, closed, request, operationOf(record, "skip_step", by, detail, making), making);
+  return requested(record, closed, request, auditRow(record, "skip_step", by, detail, making), making);
 }
 
 /** The end, at once: whatever is open is superseded, nothing is undone. */
@@ -138,7 +125,7 @@ export function terminate(record: ExecutionRecord, by: By, making: Making): Oper
       durationMs: finishedAt - execution.startedAt,
     }, {
       attempts: cut === null ? [] : [cut],
-      operations: [operationOf(record, "terminate", by, detail, making)],
+      operations: [auditRow(record, "terminate", by, detail, making)],
       expired: notRenewed(execution),
     }),
   };
@@ -204,24 +191,6 @@ function requested(
     expired: notRenewed(current.execution),
   });
   return { kind: "change", change: closed === null ? change : join(closed, change) };
-}
-
-function operationOf(
-  record: ExecutionRecord,
-  action: OperationAction,
-  by: By,
-  detail: JsonObject | null,
-  making: Making,
-): Operation {
-  return {
-    id: rowId(making.now, making.chance, making.rows + 1),
-    executionId: record.execution.id,
-    action,
-    actor: by.actor,
-    reason: by.reason,
-    detail,
-    at: making.now,
-  };
 }
 
 function wrongState(execution: Execution): Operated {

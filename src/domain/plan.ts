@@ -41,5 +41,6 @@ export interface PlanStep {
 
 /** The step of that name, or null. */
 export function stepOf(plan: Plan, name: string): PlanStep | null {
-  return plan.steps.find((step) => step.name === name) ?? null;
+  for (const step of plan.steps) if (step.name === name) return step;
+  return null;
 }

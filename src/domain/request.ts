@@ -1,21 +1,15 @@
 /** What an operator asked for while an attempt may have been open, carried out once none is. */
 
 import { CLOSED, rowWithoutAttempt } from "./attempts.ts";
+import { auditRow } from "./audit.ts";
 import { advance, type Change, changeOf, join } from "./change.ts";
 import { rowId } from "./chance.ts";
 import { cutLeaseEnd, lifted, movedOn, notBefore, toNextUndo, turnedBack } from "./course.ts";
-import { merge } from "./json.ts";
+import { type JsonObject, merge } from "./json.ts";
 import type { Making } from "./making.ts";
 import { differenceFrom, hasEndedWell } from "./next.ts";
 import { type Plan, stepOf } from "./plan.ts";
-import {
-  type Execution,
-  type ExecutionRecord,
-  isActive,
-  type Operation,
-  type OperationAction,
-  type Request,
-} from "./record.ts";
+import { type Execution, type ExecutionRecord, isActive, type Request } from "./record.ts";
 import { isPivotPassed } from "./undo.ts";
 
 /** Carries out the request that waits; the record must have one, and no open attempt. */
@@ -45,7 +39,7 @@ function compensateNow(record: ExecutionRecord, request: Request, making: Making
     ...back,
     epoch: execution.epoch + 1,
     ...(back.status === "compensating" ? notBefore(record, now) : { dueAt: cutLeaseEnd(record, now) }),
-  }, { operations: [operationOf(record, request, "request_carried_out", null, making)] });
+  }, { operations: [auditRow(record, "request_carried_out", request, detailOf(request), making)] });
 }
 
 function skipNow(record: ExecutionRecord, request: Request, plan: Plan, making: Making): Change {
@@ -74,7 +68,7 @@ function skipNow(record: ExecutionRecord, request: Request, plan: Plan, making: 
     ...(forward ? { failure: null } : {}),
     finishedAt: null,
     durationMs: null,
-  }, { attempts: [row], operations: [operationOf(record, request, "request_carried_out", null, making)] });
+  }, { attempts: [row], operations: [auditRow(record, "request_carried_out", request, detailOf(request), making)] });
   const after = advance(record, skipped);
   const moved = forward ? movedOn(after.execution, plan, now) : toNextUndo(after, now);
   const active = isActive(moved.status ?? after.execution.status);
@@ -99,25 +93,11 @@ function dropped(record: ExecutionRecord, request: Request, why: string, making:
     request: null,
     wakeAt: isActive(execution.status) ? execution.dueAt : null,
   }, {
-    operations: [operationOf(record, request, "request_dropped", why, making)],
+    operations: [auditRow(record, "request_dropped", request, { ...detailOf(request), why }, making)],
     signalsSeen: execution.waitingFor === null ? null : execution.signalsSeen,
   });
 }
 
-function operationOf(
-  record: ExecutionRecord,
-  request: Request,
-  action: OperationAction,
-  why: string | null,
-  making: Making,
-): Operation {
-  return {
-    id: rowId(making.now, making.chance, making.rows + 1),
-    executionId: record.execution.id,
-    action,
-    actor: request.actor,
-    reason: request.reason,
-    detail: { request: request.action, ...(why === null ? {} : { why }) },
-    at: making.now,
-  };
+function detailOf(request: Request): JsonObject {
+  return { request: request.action };
 }

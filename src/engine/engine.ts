@@ -3,31 +3,30 @@
 import { type Clock, systemClock } from "../clock.ts";
 import { flagAt, inside, optionsAt, type Place, refusal, wholeNumberAt } from "../definition/check.ts";
 import type { Definition } from "../definition/definition.ts";
-import { type Duration, durationMs } from "../definition/duration.ts";
-import type { AnyDefinition, InputOf, ResourcesOption } from "../definition/inference.ts";
+import type { AnyDefinition, InputOf } from "../definition/inference.ts";
 import { type Registry, registry } from "../definition/registry.ts";
 import { validate } from "../definition/schema.ts";
 import { storable, storableObject } from "../definition/storable.ts";
-import { checkPartition, checkText } from "../definition/text.ts";
+import { checkText } from "../definition/text.ts";
+import { auditRow } from "../domain/audit.ts";
 import { changeOf } from "../domain/change.ts";
 import { rowId } from "../domain/chance.ts";
 import { rowOfRunning } from "../domain/attempts.ts";
 import type { Json, JsonObject } from "../domain/json.ts";
 import {
-  type Attempt,
   type Execution,
   type ExecutionRecord,
   type Instant,
   isFinished,
   type Operation,
   type Signal,
-  type Status,
 } from "../domain/record.ts";
 import { SagaError, show } from "../errors.ts";
-import type { Exchange, Health } from "../exchange.ts";
+import type { Exchange } from "../exchange.ts";
 import { type Logger, silentLogger } from "../logger.ts";
 import type { Store } from "../store.ts";
 import { localExchange } from "../../exchanges/local.ts";
+import { Bag, type Placed } from "./bag.ts";
 import { EngineClock } from "./engine_clock.ts";
 import { base, EventBus, isEventName, type SagaEvent, type SagaEventName, type SagaListener } from "./events.ts";
 import { explain, type Explanation } from "./explain.ts";
@@ -39,118 +38,32 @@ import {
   type OperationOptions,
   operationOptions,
 } from "./operations.ts";
+import {
+  ENGINE_KEYS,
+  type EngineOptions,
+  MAKE,
+  refuseTransactions,
+  type RetentionOptions,
+  type SignalOptions,
+  slotsOf,
+  statusesOf,
+  stopMs,
+  type StopOptions,
+  storeOf,
+  type WorkOptions,
+} from "./options.ts";
 import { DECISIONS, type Decisions, hintOf, Parts } from "./parts.ts";
+import { secureRandom } from "./random.ts";
 import { type Resumed, type ResumeOptions, resumeStuck } from "./resume.ts";
-import { settingsOf, type Tuning, TUNING_KEYS } from "./settings.ts";
-import { Slots } from "./slots.ts";
+import { settingsOf } from "./settings.ts";
 import { newExecution, start, START_KEYS, type Started, type StartOptions } from "./start.ts";
 import { Waiting, type WaitOptions } from "./waiting.ts";
-import { type PartitionOptions, WorkerLoop } from "./worker.ts";
+import type { AttemptView, EngineHealth, Worker } from "./views.ts";
+import { WorkerLoop } from "./worker.ts";
 
-/** What an engine is made of. */
-export type EngineOptions<D extends readonly AnyDefinition[]> =
-  & Tuning
-  & {
-    /** Where the truth lives. The engine does not close it. */
-    readonly store: Store;
-    /** What carries hints; in-process if not given, and closed by the engine then. */
-    readonly exchange?: Exchange;
-    /** Sagas that it can start and run; several versions of one name may stand side by side. */
-    readonly definitions: D;
-    readonly logger?: Logger;
-    readonly clock?: Clock;
-    /** Random numbers in [0, 1); cryptographic ones if not given. */
-    readonly random?: () => number;
-  }
-  & ResourcesOption<D[number]>;
-
-/** What a worker consumes. */
-export interface WorkOptions {
-  /** By name; `{ default: { concurrency: 10 } }` if not given. */
-  readonly partitions?: Readonly<Record<string, PartitionOptions>>;
-  /** Name in leases and logs, unique among workers; made up if not given. */
-  readonly name?: string;
-}
-
-/** How to stop a worker. */
-export interface StopOptions {
-  /** How long steps may go on before their signals abort: 30 s. */
-  readonly deadline?: Duration;
-}
-
-/** A running worker. `await using` stops it at the end of the block. */
-export interface Worker extends AsyncDisposable {
-  /** Name in leases and logs. */
-  readonly name: string;
-  /** Executions that it is working on. */
-  readonly busy: number;
-  /**
-   * Takes nothing new, lets steps end until the deadline, then aborts their signals. What does not settle within the
-   * grace keeps its lease, and another worker takes it over at its end. May be called twice.
-   */
-  stop(options?: StopOptions): Promise<void>;
-}
-
-/** How to send a signal. */
-export interface SignalOptions extends Omit<OperationOptions, "epoch"> {
-  /** The sender's own id: a second signal with it, to the same execution, is not stored. */
-  readonly signalId?: string;
-}
-
-/** How to prune. */
-export interface RetentionOptions {
-  /** Executions that finished before. */
-  readonly finishedBefore: Date | number;
-  /** Which finished ones: `["completed"]` if not given. */
-  readonly statuses?: readonly Status[];
-  /** At most this many in one go: 1,000 if not given. */
-  readonly limit?: number;
-}
-
-/** An attempt that has ended, or the one that is open: `running`, without an end. */
-export type AttemptView = Attempt | RunningAttempt;
-
-/** The open attempt. */
-export interface RunningAttempt extends Omit<Attempt, "status" | "finishedAt" | "durationMs"> {
-  /** It has not ended. */
-  readonly status: "running";
-  /** It has not ended. */
-  readonly finishedAt: null;
-  /** It has not ended. */
-  readonly durationMs: null;
-}
-
-/** Whether the parts work. */
-export interface EngineHealth {
-  /** Whether all of it works. */
-  readonly ok: boolean;
-  /** Whether the store answers. */
-  readonly store: Health;
-  /** Whether hints get through. */
-  readonly exchange: Health;
-  /** Partitions that this engine's workers consume. */
-  readonly partitions: readonly string[];
-  /** When one of its workers last looked for what is due; null if none has. */
-  readonly lastSweepAt: Instant | null;
-}
-
-const ENGINE_KEYS = [
-  "store",
-  "exchange",
-  "definitions",
-  "resources",
-  "logger",
-  "clock",
-  "random",
-  ...TUNING_KEYS,
-] as const;
-
-const MAKE: Place = { code: "invalid_options", action: "make an engine", path: "options" };
-const DEFAULT_CONCURRENCY = 10;
+const DEFAULT_PRUNE_LIMIT = 1_000;
 /** How often an engine compares its clock with the database's, at least while it is used. */
 const COMPARE_EVERY_MS = 60_000;
-const DEFAULT_STOP_MS = 30_000;
-const DEFAULT_PRUNE_LIMIT = 1_000;
 
 /**
  * Starts and runs executions of sagas on a store.
@@ -179,7 +92,7 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
   readonly #workers = new Set<WorkerLoop>();
   readonly #waiting: Waiting;
   /** Starts in flight: a worker that stops meanwhile still has to finish what they hand to it. */
-  readonly #starting = new Set<Promise<Started>>();
+  readonly #starting = new Bag<Placed & { readonly end: Promise<Started> }>();
   #comparing: Promise<void> | null = null;
   #closing: Promise<void> | null = null;
 
@@ -571,7 +484,7 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
   }
 
   async #close(deadlineMs: number): Promise<void> {
-    await Promise.allSettled(this.#starting);
+    await Promise.allSettled(this.#starting.items.map(({ end }) => end));
     await Promise.all([...this.#workers].map((worker) => worker.stop({ deadlineMs })));
     this.#workers.clear();
     await this.#parts.flushHints();
@@ -590,12 +503,12 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
 
   async #start(execution: Execution, tx?: unknown): Promise<Started> {
     if (this.#closing !== null) throw closed("start an execution");
-    const starting = start(this.#parts, execution, { tx, worker: this.#workerFor(execution.partition) });
-    this.#starting.add(starting);
+    const end = start(this.#parts, execution, { tx, worker: this.#workerFor(execution.partition) });
+    const starting = this.#starting.add({ end, place: -1 });
     try {
-      return await starting;
+      return await end;
     } finally {
-      this.#starting.delete(starting);
+      this.#starting.remove(starting);
     }
   }
 
@@ -656,22 +569,13 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
 
   /** An audit row beside the execution that it is about. */
   async #note(record: ExecutionRecord, options: OperationOptions, detail: JsonObject): Promise<void> {
-    const { chance, now } = this.#parts.making("operator");
-    const executionId = record.execution.id;
-    const operation: Operation = {
-      id: rowId(now, chance, 0),
-      executionId,
-      action: "rerun",
-      actor: options.actor ?? null,
-      reason: options.reason ?? null,
-      detail,
-      at: now,
-    };
+    const by = { actor: options.actor ?? null, reason: options.reason ?? null };
+    const operation = auditRow(record, "rerun", by, detail, this.#parts.making("operator"));
     // Another operator may note something at the same time.
     for (
       let current: ExecutionRecord | null = record;
       current !== null;
-      current = await this.#parts.load(executionId)
+      current = await this.#parts.load(operation.executionId)
     ) {
       const answer = await this.#parts.commit(changeOf(current.execution, {}, { operations: [operation] }));
       if (answer.kind !== "stale") return;
@@ -682,57 +586,6 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
 /** For the tests of the simulator, which put wrong decisions in the place of the right ones. */
 export const DECISIONS_OPTION: unique symbol = Symbol("decisions");
 
-function storeOf(value: unknown): Store {
-  if (typeof value === "object" && value !== null && typeof (value as Partial<Store>).commit === "function") {
-    return value as Store;
-  }
-  throw refusal(inside(MAKE, "store"), value, 'use a store, such as sqliteStore({ path: "app.sqlite" })');
-}
-
-function refuseTransactions(store: Store, known: Registry): void {
-  for (const { name, version } of known.keys) {
-    const step = known.get(name, version)?.plan.steps.find((one) => one.kind === "transaction");
-    if (step === undefined) continue;
-    throw new SagaError(
-      "transactions_unsupported",
-      `Cannot register saga "${name}": its step "${step.name}" needs a transaction, which the ${store.kind} store ` +
-        `does not have; use a SQL store`,
-      { details: { path: `steps.${step.name}` } },
-    );
-  }
-}
-
-function slotsOf(value: unknown, place: Place): ReadonlyMap<string, Slots> {
-  const partitions = value === undefined ? { default: {} } : value;
-  if (typeof partitions !== "object" || partitions === null || Object.keys(partitions).length === 0) {
-    throw refusal(inside(place, "partitions"), value, "use an object such as { default: { concurrency: 10 } }");
-  }
-  return new Map(
-    Object.entries(partitions).map(([name, options]) => {
-      const at = inside(inside(place, "partitions"), name);
-      checkPartition(name, at);
-      const { concurrency } = optionsAt(at, options, ["concurrency"]);
-      const size = concurrency === undefined
-        ? DEFAULT_CONCURRENCY
-        : wholeNumberAt(inside(at, "concurrency"), concurrency, { min: 1, max: 10_000 });
-      return [name, new Slots(size)];
-    }),
-  );
-}
-
-function statusesOf(value: unknown, place: Place): readonly Status[] {
-  if (value === undefined) return ["completed"];
-  const isGood = Array.isArray(value) && value.length > 0 && value.every((one) => isFinished(one));
-  if (isGood) return value as readonly Status[];
-  throw refusal(inside(place, "statuses"), value, "use completed, compensated, failed or compensation_failed");
-}
-
-function stopMs(options: StopOptions): number {
-  const place: Place = { code: "invalid_options", action: "stop", path: "options" };
-  const { deadline } = optionsAt(place, options, ["deadline"]);
-  return deadline === undefined ? DEFAULT_STOP_MS : durationMs(deadline, inside(place, "deadline"));
-}
-
 function unknownDefinition(name: unknown, version: unknown): SagaError {
   return new SagaError(
     "unknown_definition",
@@ -742,17 +595,4 @@ function unknownDefinition(name: unknown, version: unknown): SagaError {
 
 function closed(what: string): SagaError {
   return new SagaError("closed", `Cannot ${what}: the engine was closed`);
-}
-
-/** Numbers in [0, 1) of 32 bits from the platform's cryptographic generator, which is asked for many at once. */
-function secureRandom(): () => number {
-  const drawn = new Uint32Array(256);
-  let next = drawn.length;
-  return () => {
-    if (next === drawn.length) {
-      crypto.getRandomValues(drawn);
-      next = 0;
-    }
-    return drawn[next++]! / 0x1_0000_0000;
-  };
 }

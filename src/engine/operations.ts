@@ -1,6 +1,7 @@
 /** What operators do: load, decide, commit; and again on the fresh record if somebody was faster. */
 
-import { type By, compensate, type Operated, retry, skipStep, terminate } from "../domain/operate.ts";
+import type { By } from "../domain/audit.ts";
+import { compensate, type Operated, retry, skipStep, terminate } from "../domain/operate.ts";
 import type { JsonObject } from "../domain/json.ts";
 import type { Making } from "../domain/making.ts";
 import type { Execution, ExecutionRecord } from "../domain/record.ts";

@@ -3,7 +3,7 @@
 import type { Clock } from "../clock.ts";
 import type { Registry } from "../definition/registry.ts";
 import { advance, type Change } from "../domain/change.ts";
-import type { Chance } from "../domain/chance.ts";
+import { type Chance, hex } from "../domain/chance.ts";
 import { follow, leftToHint } from "../domain/follow.ts";
 import { applyOutcome } from "../domain/outcome.ts";
 import { reconcile } from "../domain/reconcile.ts";
@@ -204,5 +204,6 @@ export function frozen(record: ExecutionRecord): ExecutionRecord {
 }
 
 function hex32(random: number): string {
-  return Math.floor(random * 0x1_0000_0000).toString(16).padStart(8, "0");
+  const bits = Math.floor(random * 0x1_0000_0000);
+  return hex(bits >>> 16, 4) + hex(bits & 0xffff, 4);
 }

@@ -147,10 +147,17 @@ export async function start(
     return await startIdle(parts, execution);
   }
   let isAdopted = false;
+  const handOver = worker.expectTurn();
   try {
     const opened = openFirst(parts, execution, worker.name);
     if (opened === null) return await startIdle(parts, execution);
-    const answer = await insertOnce(parts, opened);
+    const answer = await insertOnce(parts, opened).catch((error) => {
+      if (isOutage(error)) {
+        worker.lookForOpened(slots, opened);
+        isAdopted = true;
+      }
+      throw error;
+    });
     if (answer.kind !== "inserted") return existing(execution, answer);
     tellStarted(parts, opened);
     worker.adopt(slots, { execution: opened, attempts: [], signals: [] }, opened.owner ?? "");
@@ -158,6 +165,7 @@ export async function start(
     return { execution: opened, created: true };
   } finally {
     if (!isAdopted) slots.release();
+    handOver();
   }
 }
 

@@ -48,6 +48,12 @@ export async function takeOpened(host: TurnHost, record: ExecutionRecord, token:
   return await new Turn(host, record).go(attempt);
 }
 
+/** Goes on with an attempt that may have been opened with `token`, once the store can tell. */
+export async function takeLost(host: TurnHost, id: string, token: string): Promise<HandlerAnswer> {
+  const record = await host.outage.patiently(() => host.parts.load(id), host.gone);
+  return record?.execution.owner === token ? await takeOpened(host, record, token) : "done";
+}
+
 /** What was written, and the attempt that it opened; or why nothing was. */
 type Written =
   | { readonly kind: "written"; readonly record: ExecutionRecord; readonly opened: OpenAttempt | null }

@@ -5,7 +5,7 @@
 
 import { pause } from "../clock.ts";
 import { describeError } from "../domain/failure.ts";
-import type { ExecutionRecord, Instant } from "../domain/record.ts";
+import type { Execution, ExecutionRecord, Instant } from "../domain/record.ts";
 import { SagaError } from "../errors.ts";
 import type { HandlerAnswer } from "../exchange.ts";
 import type { OpenAttempt } from "./attempt.ts";
@@ -14,7 +14,7 @@ import { isOutage, Outage } from "./outage.ts";
 import type { Parts } from "./parts.ts";
 import type { Slots } from "./slots.ts";
 import { Sweeper } from "./sweeper.ts";
-import { takeOpened, takeTurn, type TurnHost } from "./turn.ts";
+import { takeLost, takeOpened, takeTurn, type TurnHost } from "./turn.ts";
 
 /** What a worker consumes. */
 export interface PartitionOptions {
@@ -37,7 +37,6 @@ export class WorkerLoop implements TurnHost {
 
   readonly #leases: Leases;
   readonly #sweeper: Sweeper;
-  readonly #attempts = new Map<string, OpenAttempt>();
   readonly #turns = new Set<Promise<unknown>>();
   readonly #stopping = new AbortController();
   readonly #gone = new AbortController();
@@ -124,11 +123,33 @@ export class WorkerLoop implements TurnHost {
     );
   }
 
+  /** A turn that is about to be handed over counts already, so that stop() waits for it; call what it returns after. */
+  expectTurn(): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#turns.add(promise);
+    return () => {
+      this.#turns.delete(promise);
+      resolve();
+    };
+  }
+
   /** Goes on with what was opened as it was inserted, in a slot that the caller has taken. */
   adopt(slots: Slots, record: ExecutionRecord, token: string): void {
+    // Too late: what was opened is left to whoever takes it over.
+    if (this.#gone.signal.aborted) return slots.release();
     const { id } = record.execution;
     void this.#track(slots, id, takeOpened(this, record, token))
       .catch((error) => this.#complain(`Execution ${id} was not moved`, error));
+  }
+
+  /**
+   * An insert whose fate is not known may have opened an attempt: left alone it would end as abandoned, and use up a try
+   * of code that never ran. In a slot that the caller has taken.
+   */
+  lookForOpened(slots: Slots, { id, owner }: Execution): void {
+    void this.#track(slots, id, takeLost(this, id, owner ?? "")).catch((error) => {
+      if (!this.#gone.signal.aborted) this.#complain(`Execution ${id} was not moved`, error);
+    });
   }
 
   /** A sweep is due at that time: this process wrote it. */
@@ -138,8 +159,7 @@ export class WorkerLoop implements TurnHost {
 
   hold(attempt: OpenAttempt, record: ExecutionRecord): void {
     const { id, currentStep, dueAt, attemptStartedAt, openKind } = record.execution;
-    this.#attempts.set(attempt.token, attempt);
-    this.#leases.hold({
+    attempt.held = this.#leases.hold({
       executionId: id,
       step: currentStep,
       token: attempt.token,
@@ -151,18 +171,19 @@ export class WorkerLoop implements TurnHost {
         const who = request.actor ?? "somebody";
         attempt.abort("request", `${who} asked to compensate execution ${id}: ${request.reason ?? "no reason given"}`);
       },
+      onStop: () => attempt.abort("shutdown", "The worker stops"),
     });
     if (this.#gone.signal.aborted) attempt.abort("shutdown", "The worker stops");
   }
 
   async renew(attempt: OpenAttempt): Promise<boolean> {
-    await this.#leases.renew(attempt.token);
+    if (attempt.held !== null) await this.#leases.renew(attempt.held);
     return attempt.aborted !== "lease_lost";
   }
 
   release(attempt: OpenAttempt): void {
-    this.#attempts.delete(attempt.token);
-    this.#leases.release(attempt.token);
+    if (attempt.held !== null) this.#leases.release(attempt.held);
+    attempt.held = null;
   }
 
   /** Renews everything that is open, after an outage. */
@@ -180,7 +201,7 @@ export class WorkerLoop implements TurnHost {
     const { clock, settings, store } = this.parts;
     this.#stopping.abort();
     await this.#ended(deadlineMs);
-    for (const attempt of this.#attempts.values()) attempt.abort("shutdown", "The worker stops");
+    this.#leases.stop();
     await this.#ended(settings.abortGraceMs + SETTLE_MS);
     this.#gone.abort(new SagaError("closed", `Worker ${this.name} was stopped`));
     await this.#ended(SETTLE_MS);

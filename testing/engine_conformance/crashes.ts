@@ -67,6 +67,10 @@ export function crashCases({ add, addIf }: Cases): void {
       const { execution } = await world.until(node.engine.start(definition, { input: {} }));
       const { execution: done } = await world.ended(execution.id);
       assert.deepEqual([done.status, runs], ["completed", ["a", "b", "c"]], `answer ${nth} lost`);
+      // It is told of as well, and nobody takes it for the outcome of a lost lease.
+      await world.settle();
+      const told = node.eventNames().filter((name) => name === "saga.step.finished" || name === "saga.completed");
+      assert.deepEqual([told.length, node.lines("warn")], [4, []], `answer ${nth} lost`);
       await world.until(worker.stop());
     }
   });

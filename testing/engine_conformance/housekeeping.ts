@@ -81,6 +81,32 @@ export function housekeepingCases({ add }: Cases): void {
     );
   }
 
+  add("resumeStuck() gives nothing up while no worker lives, however many hints were sent before", async (world) => {
+    const definition = saga("resume.nobody").step("a", () => {});
+    const node = world.node([definition], { exchange: fakeExchange({ onPublish: () => "lose" }) });
+    const { execution } = await node.engine.start(definition, { input: {} });
+    const filter = { partitions: ["default"], definitions: [{ name: "resume.nobody", version: 1 }], takeOver: true };
+    for (const _ of range(8)) {
+      await world.advance("3h");
+      await world.store.claimDue({ ...filter, now: world.clock.now(), limit: 1, patienceMs: 1_000, counted: true });
+    }
+    assert.equal((await world.execution(execution.id)).resumeCount, 8);
+    await world.advance("3h");
+    assert.deepEqual(await node.engine.resumeStuck({ maxResumes: 3 }), { resumed: [execution.id], givenUp: [] });
+  });
+
+  add("resumeStuck() leaves every partition its share of the limit", async (world) => {
+    const definition = saga("resume.share").step("a", () => {});
+    const node = world.node([definition]);
+    for (const n of range(9)) {
+      const partition = n < 8 ? "full" : "small";
+      await node.engine.start(definition, { input: {}, id: `share-${n}`, partition });
+    }
+    await world.advance("20m");
+    const { resumed } = await node.engine.resumeStuck({ limit: 4, partitions: ["full", "small"] });
+    assert.ok(resumed.length >= 3 && resumed.includes("share-8"), resumed.join());
+  });
+
   add("prune() deletes what finished before, with everything that belongs to it, and frees its id", async (world) => {
     const definition = saga<{ n: number }>("prune").step("a", () => {});
     const { id, node } = await world.begin(definition, { start: { input: { n: 1 }, id: "old" } });

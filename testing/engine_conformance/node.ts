@@ -2,7 +2,9 @@
 
 import type { Clock } from "../../src/clock.ts";
 import type { AnyDefinition } from "../../src/definition/inference.ts";
-import type { Engine, Worker, WorkOptions } from "../../src/engine/engine.ts";
+import type { Engine } from "../../src/engine/engine.ts";
+import type { WorkOptions } from "../../src/engine/options.ts";
+import type { Worker } from "../../src/engine/views.ts";
 import type { SagaEvent, SagaEventName } from "../../src/engine/events.ts";
 import type { Logger } from "../../src/logger.ts";
 import type { Store } from "../../src/store.ts";

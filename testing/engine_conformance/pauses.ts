@@ -7,12 +7,15 @@ import { fakeExchange } from "../fake_exchange.ts";
 import { type Cases, range, rejects } from "./suite.ts";
 import type { World } from "./world.ts";
 
+/** Hours pass in these cases: a sweep every few seconds would take them minutes on a server. */
+const RARELY = { node: { sweepInterval: "10m" } } as const;
+
 /** Registers the cases. */
 export function pauseCases({ add }: Cases): void {
   add("a sleep lets its time pass, occupies nobody, and is not begun anew by another worker", async (world) => {
     const definition = saga("sleep").sleep("nap", "1h").step("a", () => {});
     const at = world.clock.now();
-    const { id, node, worker } = await world.begin(definition);
+    const { id, node, worker } = await world.begin(definition, RARELY);
     await world.advance("40m");
     assert.equal(worker.busy, 0);
     node.kill();
@@ -89,6 +92,15 @@ export function pauseCases({ add }: Cases): void {
     await world.ended(id);
   });
 
+  add("a signal that is sent in the worker's process is taken at once", async (world) => {
+    const definition = waiting("wait.here");
+    const { id, node } = await world.begin(definition);
+    await isWaiting(world, id);
+    const at = world.clock.now();
+    await node.engine.signal(id, "go", 1);
+    assert.equal((await world.ended(id)).execution.finishedAt, at);
+  });
+
   add("a signal that another process sent is found by the next sweep", async (world) => {
     const definition = waiting("wait.other");
     const { id } = await world.begin(definition);
@@ -123,7 +135,7 @@ export function pauseCases({ add }: Cases): void {
       .step("a", { run: () => {}, undo: () => void undone.push("a") })
       .waitFor("go", { timeout: "1h" });
     const at = world.clock.now();
-    const { id } = await world.begin(definition);
+    const { id } = await world.begin(definition, RARELY);
     const { execution } = await world.ended(id, "2h");
     assert.deepEqual(
       [execution.status, execution.failure?.class, execution.failure?.at, undone],
@@ -147,7 +159,30 @@ export function pauseCases({ add }: Cases): void {
 
   add("a signal that comes as the timeout is being written wins", async (world) => {
     const definition = saga("wait.photo").waitFor("go", { timeout: "1h" });
-    const { id, node } = await world.begin(definition);
+    const { id, node } = await world.begin(definition, RARELY);
+    await isWaiting(world, id);
+    let isSent = false;
+    node.around.hooks = {
+      before: async (call) => {
+        if (call !== "commit" || isSent) return;
+        isSent = true;
+        await world.store.signal({
+          id: "row-1",
+          executionId: id,
+          name: "go",
+          payload: "just in time",
+          signalId: null,
+          operation: null,
+        });
+      },
+    };
+    const { execution } = await world.ended(id, "2h");
+    assert.deepEqual([execution.status, execution.context], ["completed", { go: "just in time" }]);
+  });
+
+  add("a signal that comes as the deadline is being written wins", async (world) => {
+    const definition = saga("wait.deadline", { deadline: "1h" }).waitFor("go");
+    const { id, node } = await world.begin(definition, RARELY);
     await isWaiting(world, id);
     let isSent = false;
     node.around.hooks = {
@@ -192,7 +227,7 @@ export function pauseCases({ add }: Cases): void {
 
   add("retry() of a wait that timed out waits anew", async (world) => {
     const definition = saga("wait.again").waitFor("go", { timeout: "1h" });
-    const { id, node } = await world.begin(definition);
+    const { id, node } = await world.begin(definition, RARELY);
     assert.equal((await world.ended(id, "2h")).execution.status, "failed");
     await node.engine.retry(id);
     const at = world.clock.now();

@@ -244,7 +244,7 @@ export function seedFaultCases({ add }: Cases): void {
     const definition = saga("s10").step("a", () => {
       if (++runs === 1) throw new RetryAfter(2 * 3_600_000);
     });
-    const node = world.node([definition]);
+    const node = world.node([definition], { sweepInterval: "2m" });
     node.work();
     const { execution } = await node.engine.start(definition, { input: {} });
     await world.advance("1h");

@@ -101,7 +101,10 @@ export function startCases({ add, addIf }: Cases): void {
       const ran: number[] = [];
       const definition = saga("start.at").step("a", () => void ran.push(world.clock.now()));
       const at = world.clock.now() + 3_600_000;
-      const { id, node } = await world.begin(definition, { start: { at: kind === "a Date" ? new Date(at) : at } });
+      const { id, node } = await world.begin(definition, {
+        node: { sweepInterval: "10m" },
+        start: { at: kind === "a Date" ? new Date(at) : at },
+      });
       assert.equal((await node.engine.explain(id)).kind, "start_planned");
       await world.ended(id, "2h");
       assert.deepEqual(ran, [at]);

@@ -318,6 +318,42 @@ function outageCases(add: Cases["add"]): void {
     assert.equal((await node.engine.start(definition, { input: {}, id: "g12" })).created, true);
   });
 
+  add("G12 a start whose every answer is lost costs no attempt of what it has begun", async (world) => {
+    let runs = 0;
+    const definition = saga("g12.lost").step("a", { run: () => void runs++, retry: 1 });
+    const node = world.node([definition]);
+    const worker = node.work();
+    await world.settle();
+    node.around.hooks = { after: (call) => call === "insert" ? Promise.reject(unavailable()) : undefined };
+    const start = node.engine.start(definition, { input: {}, id: "g12" });
+    await rejects(world.until(start), "store_unavailable");
+    node.around.hooks = {};
+    assert.equal((await node.engine.start(definition, { input: {}, id: "g12" })).created, false);
+    assert.equal((await world.ended("g12")).execution.status, "completed");
+    assert.deepEqual([runs, await world.attempts("g12")], [1, ["a#1 succeeded"]]);
+    await world.settle();
+    assert.equal(worker.busy, 0);
+  });
+
+  add("G12 a worker stops in time though the store is away, and another one takes over", async (world) => {
+    let runs = 0;
+    const definition = saga("g12.stop").step("a", async () => {
+      if (++runs === 1) await world.gate("a").pass();
+    });
+    const { node, id, worker } = await world.begin(definition);
+    await world.gate("a").arrived();
+    const second = world.node([definition], { connection: "second" });
+    second.work();
+    const outage = takeAway(node);
+    world.gate("a").open();
+    const at = world.clock.now();
+    await world.until(worker.stop({ deadline: "5s" }));
+    assert.ok(world.clock.now() - at <= 15_000, `after ${world.clock.now() - at} ms`);
+    outage.end();
+    await world.ended(id);
+    assert.deepEqual([runs, await world.attempts(id)], [2, ["a#1 abandoned", "a#2 succeeded"]]);
+  });
+
   add("G12 a worker that begins while the store is away begins when it is back", async (world) => {
     const definition = saga("g12.begin").step("a", () => {});
     const starter = world.node([definition]);

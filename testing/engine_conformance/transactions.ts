@@ -252,6 +252,35 @@ export function transactionCases({ add, addIf }: Cases): void {
     assert.deepEqual(await world.attempts(execution.id), ["pay#1 abandoned", "pay#2 succeeded"]);
   });
 
+  addTx("a body that ends while another worker has the attempt open has no effect", async (world) => {
+    await table(world);
+    let runs = 0;
+    const definition = saga("tx.late.open").transaction("pay", async ({ tx }) => {
+      await tx.query(`insert into effects (k) values ('run ${++runs}')`);
+    });
+    const [first, second] = (["first", "second"] as const).map((connection) => {
+      const node = world.node([definition], { connection });
+      const gate = world.gate(`begin ${connection}`);
+      node.around.hooks = { before: (call) => call === "transaction" ? gate.pass() : undefined };
+      return node;
+    });
+    first!.work();
+    const { execution } = await first!.engine.start(definition, { input: {} });
+    await world.gate("begin first").arrived();
+    first!.freeze();
+    second!.work();
+    await world.until(world.gate("begin second").arrived());
+    const { owner } = await world.execution(execution.id);
+    world.gate("begin first").open();
+    first!.thaw();
+    await world.settle();
+    assert.deepEqual([(await world.execution(execution.id)).owner, await effects(world)], [owner, []]);
+    world.gate("begin second").open();
+    await world.ended(execution.id);
+    assert.deepEqual(await effects(world), ["run 2"]);
+    assert.deepEqual(await world.attempts(execution.id), ["pay#1 abandoned", "pay#2 succeeded"]);
+  });
+
   addTx("the outcome of a transactional step that was cut off is never unknown", async (world) => {
     await table(world);
     let runs = 0;

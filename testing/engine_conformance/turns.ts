@@ -120,6 +120,26 @@ export function turnCases({ add }: Cases): void {
     assert.equal((await world.ended("fast", 0)).execution.status, "completed");
   });
 
+  add("two workers of one engine share its work, and one goes on when the other stops", async (world) => {
+    let most = 0;
+    let running = 0;
+    const definition = saga("turn.two").step("a", async () => {
+      most = Math.max(most, ++running);
+      await world.gate("a").pass();
+      running--;
+    });
+    const node = world.node([definition]);
+    const [one, two] = range(2).map((n) => node.work({ name: `w-${n}`, partitions: { default: { concurrency: 2 } } }));
+    for (const n of range(8)) await node.engine.start(definition, { input: {}, id: `two-${n}` });
+    await world.advance("2m");
+    assert.deepEqual([most, one!.busy, two!.busy], [4, 2, 2]);
+    const stopped = one!.stop();
+    world.gate("a").open();
+    await world.until(stopped);
+    for (const n of range(8)) await world.ended(`two-${n}`);
+    assert.equal((await world.store.workers.list(world.clock.now())).map(({ id }) => id).join(), "w-1");
+  });
+
   add("a partition that no worker consumes waits for one that does", async (world) => {
     const definition = saga("turn.lane").step("a", () => {});
     const node = world.node([definition]);
@@ -221,6 +241,26 @@ function stopCases(add: Cases["add"]): void {
     for (const one of [id, late.id]) assert.equal((await world.ended(one)).execution.status, "completed");
   });
 
+  add("G27 a worker that stops passes on by a hint what it was about to begin", async (world) => {
+    const definition = saga("stop.pass").step("a", () => {});
+    const exchange = fakeExchange();
+    const starter = world.node([definition], { exchange });
+    const { execution } = await starter.engine.start(definition, { input: {} });
+    const node = world.node([definition], { exchange, connection: "second" });
+    const worker = node.work();
+    await world.settle();
+    node.around.hooks = { before: (call) => call === "load" ? world.gate("load").pass() : undefined };
+    exchange.handOut();
+    await world.gate("load").arrived();
+    const stopped = worker.stop();
+    world.gate("load").open();
+    await world.until(stopped);
+    assert.deepEqual([exchange.hints.length, await world.attempts(execution.id)], [1, []]);
+    starter.work();
+    await exchange.deliverNext();
+    await world.ended(execution.id, 0);
+  });
+
   add(
     "G27 a step that heeds its signal is interrupted, costs no attempt, and is due at once elsewhere",
     async (world) => {
@@ -280,6 +320,30 @@ function stopCases(add: Cases["add"]): void {
     assert.deepEqual([status, context], ["completed", { saved: true }]);
   });
 
+  add("stop() waits for a start that is on its way, and nothing runs after it", async (world) => {
+    let runs = 0;
+    const definition = saga("stop.start").step("a", () => void runs++);
+    const node = world.node([definition]);
+    const worker = node.work();
+    await world.settle();
+    node.around.hooks = { before: (call) => call === "insert" ? world.gate("insert").pass() : undefined };
+    const started = node.engine.start(definition, { input: {} });
+    await world.gate("insert").arrived();
+    let isStopped = false;
+    const stopped = worker.stop().then(() => isStopped = true);
+    await world.settle();
+    assert.equal(isStopped, false);
+    world.gate("insert").open();
+    await world.until(stopped);
+    const { execution } = await started;
+    const before = [runs, await world.attempts(execution.id)];
+    await world.advance("20s");
+    assert.deepEqual([runs, await world.attempts(execution.id)], before);
+    world.node([definition], { connection: "second" }).work();
+    await world.ended(execution.id);
+    assert.equal(runs, 1);
+  });
+
   add("stop() may be called twice, and leaves no row among the workers", async (world) => {
     const { worker, id } = await world.begin(saga("stop.twice").step("a", () => {}));
     await world.ended(id);
@@ -298,6 +362,43 @@ function stopCases(add: Cases["add"]): void {
     world.gate("scope").open();
     await world.until(done);
     assert.deepEqual((await node.engine.health()).partitions, []);
+  });
+
+  add("stop() waits until the hints of what it passes on are sent", async (world) => {
+    const definition = saga("stop.hints").step("a", () => world.gate("a").pass()).step("b", () => {});
+    const exchange = fakeExchange();
+    const { publish } = exchange;
+    exchange.publish = async (hints) => {
+      await world.gate("publish").pass();
+      return await publish(hints);
+    };
+    const { id, worker } = await world.begin(definition, { node: { exchange } });
+    await world.gate("a").arrived();
+    let isStopped = false;
+    const stopped = worker.stop().then(() => isStopped = true);
+    world.gate("a").open();
+    await world.until(world.gate("publish").arrived());
+    await world.settle();
+    assert.equal(isStopped, false);
+    world.gate("publish").open();
+    await world.until(stopped);
+    assert.deepEqual(exchange.hints.map(({ executionId, step }) => [executionId, step]), [[id, "b"]]);
+  });
+
+  add("close() lets starts that are on their way end", async (world) => {
+    const definition = saga("stop.close.start").step("a", () => {});
+    const node = world.node([definition]);
+    await world.settle();
+    node.around.hooks = { before: (call) => call === "insert" ? world.gate("insert").pass() : undefined };
+    const started = node.engine.start(definition, { input: {} });
+    await world.gate("insert").arrived();
+    let isClosed = false;
+    const closed = node.engine.close().then(() => isClosed = true);
+    await world.settle();
+    assert.equal(isClosed, false);
+    world.gate("insert").open();
+    assert.equal((await world.until(started)).created, true);
+    await world.until(closed);
   });
 
   add("close() stops the workers; what comes after is refused as closed", async (world) => {
@@ -328,6 +429,22 @@ function stopCases(add: Cases["add"]): void {
     const { id } = await world.begin(definition, { start: { input: { list: [0] } } });
     const { execution } = await world.ended(id);
     assert.deepEqual(execution.context, { list: [0], items: [1], seen: 1 });
+  });
+
+  add("a step cannot change what it was given, also where it was loaded from the store", async (world) => {
+    const refused: boolean[] = [];
+    const definition = saga<{ list: number[] }>("turn.frozen")
+      .step("a", () => ({ deep: { list: [1] } }))
+      .step("b", ({ context, input }) => {
+        for (const list of [context.list, input.list, context.deep.list] as unknown as number[][]) {
+          refused.push(Object.isFrozen(list));
+        }
+      });
+    const starter = world.node([definition]);
+    const { execution } = await starter.engine.start(definition, { input: { list: [0] } });
+    world.node([definition], { connection: "second", turnBudget: 1 }).work();
+    await world.ended(execution.id);
+    assert.deepEqual(refused, [true, true, true]);
   });
 
   add("a resource is loaded freshly for each attempt, and a loader that throws fails the attempt", async (world) => {

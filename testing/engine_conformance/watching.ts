@@ -139,13 +139,23 @@ function waitCases(add: Cases["add"]): void {
     assert.equal((error.cause as Error).message, "oops is not defined");
   });
 
+  add("wait() hears of what another process found blocked", async (world) => {
+    const definition = saga("wait.blocked.other").step("a", () => ({ x: 1n as unknown as number }));
+    const other = world.node([definition], { connection: "second" });
+    const { execution } = await other.engine.start(definition, { input: {} });
+    const waiting = rejects(other.engine.wait(execution.id), "blocked");
+    await world.advance("1s");
+    world.node([definition]).work();
+    await world.until(waiting);
+  });
+
   add("wait({ throughBlocked }) goes on until somebody has mended it", async (world) => {
     let isBroken = true;
     const definition = saga("wait.through").step("a", () => isBroken ? { x: 1n as unknown as number } : undefined);
     const { id, node } = await world.begin(definition);
     const waiting = node.engine.wait(id, { throughBlocked: true });
     await world.ended(id);
-    await world.advance("1h");
+    await world.advance("1m");
     isBroken = false;
     await node.engine.retry(id);
     assert.equal((await world.until(waiting)).status, "completed");

@@ -14,7 +14,9 @@ import {
   isFinished,
   type Operation,
 } from "../../src/domain/record.ts";
-import { Engine, type EngineOptions, type Worker, type WorkOptions } from "../../src/engine/engine.ts";
+import { Engine } from "../../src/engine/engine.ts";
+import type { EngineOptions, WorkOptions } from "../../src/engine/options.ts";
+import type { Worker } from "../../src/engine/views.ts";
 import type { StartOptions } from "../../src/engine/start.ts";
 import type { Change } from "../../src/domain/change.ts";
 import type { Store } from "../../src/store.ts";

@@ -21,7 +21,7 @@ export interface CheckOptions {
 
 /** `store` with every write checked against the invariants; what is found goes to the world. */
 export function checkedStore(store: Store, { world, planOf, writesAtOnce }: CheckOptions): Store {
-  const rules = new Rules();
+  const rules = new Rules(world.areClocksRight);
 
   async function check(ids: readonly string[], how: string): Promise<void> {
     const records = await store.load(ids);

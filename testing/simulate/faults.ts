@@ -45,6 +45,11 @@ export interface Faults {
   readonly brokerOutages: number;
   /** Times in which a worker is replaced by one that lacks some of the definitions. */
   readonly deploys: number;
+  /**
+   * Times in which a worker runs definitions that somebody has changed without a new version: a step is dropped,
+   * renamed or in the place of another. Not where a scenario is given: whatever it checks would have to expect it.
+   */
+  readonly badDeploys: number;
   /** What operators do: retry, compensate, skip a step, terminate, run again, resume what is stuck. */
   readonly operators: number;
   /** How far the clocks of processes are off, at most, in milliseconds. */
@@ -71,6 +76,7 @@ export const WORST_FAULTS: Faults = {
   outages: 2,
   brokerOutages: 2,
   deploys: 2,
+  badDeploys: 1,
   operators: 12,
   skewMs: 600_000,
 };
@@ -91,6 +97,7 @@ const COUNTED: ReadonlySet<string> = new Set(
     "outages",
     "brokerOutages",
     "deploys",
+    "badDeploys",
     "operators",
   ] satisfies (keyof Faults)[],
 );

@@ -2,7 +2,8 @@
 
 import { localExchange } from "../../exchanges/local.ts";
 import type { Exchange, Hint, HintHandler } from "../../src/exchange.ts";
-import { DECISIONS_OPTION, Engine, type Worker } from "../../src/engine/engine.ts";
+import { DECISIONS_OPTION, Engine } from "../../src/engine/engine.ts";
+import type { Worker } from "../../src/engine/views.ts";
 import type { Decisions } from "../../src/engine/parts.ts";
 import type { SagaEvent } from "../../src/engine/events.ts";
 import type { Tuning } from "../../src/engine/settings.ts";
@@ -39,6 +40,8 @@ export interface Seat {
   worker: Worker | null;
   /** Definitions that whoever takes the seat next lacks. */
   lacks: readonly AnyDefinition[];
+  /** What whoever takes the seat next makes of the definitions. */
+  change: (definition: AnyDefinition) => AnyDefinition;
   /** Processes that have had it. */
   count: number;
 }
@@ -62,7 +65,7 @@ export class Fleet {
     this.watch = new CodeWatch(world);
     const names = ["web", ...Array.from({ length: options.workers }, (_, index) => `w${index + 1}`)];
     this.seats = names.map((name) =>
-      ({ name, isWorker: name !== "web", worker: null, lacks: [], count: 0 }) as Partial<Seat> as Seat
+      ({ name, isWorker: name !== "web", worker: null, lacks: [], change: asItIs, count: 0 }) as Partial<Seat> as Seat
     );
     for (const seat of this.seats) this.#occupy(seat);
   }
@@ -102,8 +105,8 @@ export class Fleet {
   calm(): void {
     for (const seat of this.seats) {
       seat.process.thaw();
-      if (seat.lacks.length === 0) continue;
-      seat.lacks = [];
+      if (isUsual(seat)) continue;
+      makeUsual(seat);
       this.kill(seat.process);
     }
   }
@@ -139,7 +142,7 @@ export class Fleet {
       ...tuning,
       store: faultyStore(this.#options.store, process, { world: this.#world, fates: this }),
       exchange: this.#exchangeOf(process),
-      definitions: known.map((one) => this.watch.observed(one, process)),
+      definitions: known.map((one) => this.watch.observed(seat.change(one), process)),
       resources: (scenario.resources?.(process) ?? {}) as never,
       clock: process.clock,
       random: dice.stream(`${name} engine`),
@@ -183,7 +186,24 @@ export class Fleet {
   }
 }
 
-function lacking({ lacks }: Seat): string {
+/** As a definition is by itself. */
+function asItIs(definition: AnyDefinition): AnyDefinition {
+  return definition;
+}
+
+/** Whether whoever takes the seat runs all definitions as they are. */
+export function isUsual({ lacks, change }: Seat): boolean {
+  return lacks.length === 0 && change === asItIs;
+}
+
+/** Whoever takes the seat next runs all definitions as they are. */
+export function makeUsual(seat: Seat): void {
+  seat.lacks = [];
+  seat.change = asItIs;
+}
+
+function lacking({ lacks, change }: Seat): string {
+  if (change !== asItIs) return ", with definitions that somebody has changed";
   return lacks.length === 0 ? "" : `, without ${lacks.map(({ name, version }) => `${name} v${version}`).join(", ")}`;
 }
 

@@ -79,9 +79,9 @@ export class CodeWatch {
 
   /** Code is begun with at least half of its lease left, so that it does not lose it at once. */
   #findLate({ execution }: ExecutionRecord, number: string, leaseMs: number): string | null {
-    const { faults, clock } = this.#world;
+    const { areClocksRight, clock } = this.#world;
     // A process whose clock is wrong cannot know better.
-    if (faults.skewMs > 0 || faults.clockJumps > 0) return null;
+    if (!areClocksRight) return null;
     const isOpen = execution.owner !== null && number === `${execution.epoch}.${execution.attempt}`;
     if (!isOpen) return null;
     const leftMs = (execution.dueAt ?? 0) - clock.now();
@@ -100,7 +100,8 @@ export class CodeWatch {
     this.#entered.add(name);
     const record = this.#world.truth.get(id);
     if (record === undefined) return "there is no such execution";
-    const late = this.#findLate(record, number, planned?.leaseMs ?? 0);
+    // A transaction that waits for a connection loses nothing: it is rolled back if it comes too late.
+    const late = planned?.kind === "transaction" ? null : this.#findLate(record, number, planned?.leaseMs ?? 0);
     if (late !== null) return late;
     return direction === "execute" ? findEarly(record, definition, step) : findUndoEarly(record, definition, step);
   }

@@ -65,9 +65,10 @@ export async function runOnce(options: RunOptions): Promise<RunEnd> {
   const stormMs = options.stormMs ?? pick(dice.stream("storm"), STORMS_MS);
   const reference = options.store(clock);
   const scenario = options.scenario(runOf(world, options.seed, reference), { faults, stormMs });
+  const planOf = plansOf(scenario);
   const store = checkedStore(reference, {
     world,
-    planOf: plansOf(scenario),
+    planOf: (execution) => world.arePlansKept ? planOf(execution) : null,
     writesAtOnce: options.store === referenceStore,
   });
   const random = dice.stream("fleet");
@@ -139,7 +140,7 @@ function tuningByChance(random: () => number): Tuning {
     maxResumes: pick(random, [1, 5, 5]),
     backlogThreshold: pick(random, [1, 100]),
     backlogPatience: pick(random, [60_000, 600_000]),
-    missingAfter: 120_000,
+    missingAfter: pick(random, [10_000, 120_000]),
     waitInterval: 20_000,
   };
 }

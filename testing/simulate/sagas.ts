@@ -402,8 +402,13 @@ function mend({ execution }: ExecutionRecord, bank: Shop): Mending | null {
     bank.takeBack(`${execution.id}:${execution.currentStep}`);
     return "skip_step";
   }
-  return "retry";
+  // What a changed definition has run cannot be gone on with by the right one.
+  const isFixed = execution.blockedReason === "recipe_changed" && execution.epoch > MANY_EPOCHS;
+  return isFixed ? "terminate" : "retry";
 }
+
+/** An execution that was acted on so often is not mended by another retry. */
+const MANY_EPOCHS = 8;
 
 function checkEffects(
   ends: readonly SimulatedEnd[],

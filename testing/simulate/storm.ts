@@ -5,7 +5,8 @@ import type { Execution, ExecutionRecord } from "../../src/domain/record.ts";
 import type { Engine } from "../../src/engine/engine.ts";
 import { isSagaError, type SagaErrorCode } from "../../src/errors.ts";
 import { between, pick } from "./dice.ts";
-import type { Fleet, Seat } from "./fleet.ts";
+import { changedByHand } from "./changed_definition.ts";
+import { type Fleet, makeUsual, type Seat } from "./fleet.ts";
 import type { Process } from "./process.ts";
 import type { Mending, Scenario, SimulatedSignal, SimulatedStart } from "./scenario.ts";
 import type { World } from "./world.ts";
@@ -90,6 +91,12 @@ export class Storm {
       this.#world.brokerOutUntil = this.#world.clock.now() + ms;
     });
     this.#plan("deploy", faults.deploys, (random) => this.#deploy(random));
+    this.#plan("bad deploy", faults.badDeploys, (random) => {
+      const seat = pick(random, this.#fleet.workers);
+      this.#world.arePlansKept = false;
+      seat.change = (definition) => changedByHand(definition, this.#world.dice.stream(`${definition.name} changed`));
+      this.#replaceFor(seat, between(random, 10_000, this.#lengthMs));
+    });
     this.#plan("operator", faults.operators, (random) => {
       this.#operate(pick(random, this.#scenario.starts).id, pick(random, ACTIONS), random);
     });
@@ -228,27 +235,38 @@ export class Storm {
   }
 
   #deploy(random: () => number): void {
-    const seat = pick(random, this.#fleet.workers);
     const { definitions } = this.#scenario;
-    seat.lacks = definitions.filter(() => random() < 0.6);
-    if (seat.lacks.length === definitions.length) seat.lacks = seat.lacks.slice(1);
-    if (seat.lacks.length === 0) return;
+    const isEverywhere = random() < 0.4;
+    const lacks = definitions.filter(() => random() < 0.6).slice(0, definitions.length - 1);
+    if (lacks.length === 0) return;
+    const seats = isEverywhere ? this.#fleet.workers : [pick(random, this.#fleet.workers)];
+    const ms = between(random, isEverywhere ? this.#lengthMs : 10_000, this.#lengthMs);
+    for (const seat of seats) {
+      seat.lacks = lacks;
+      this.#replaceFor(seat, ms);
+    }
+  }
+
+  /** For a time another process has the seat. */
+  #replaceFor(seat: Seat, ms: number): void {
     this.#fleet.kill(seat.process);
-    this.#world.clock.setTimer(between(random, 10_000, this.#lengthMs), () => {
+    this.#world.clock.setTimer(ms, () => {
       if (this.#world.dice.isCalm) return;
-      seat.lacks = [];
+      makeUsual(seat);
       this.#fleet.kill(seat.process);
     });
   }
 
-  /** A signal arrives within milliseconds of the end of the wait for it. */
+  /** A signal arrives about when the wait for it ends: within a millisecond, or while somebody may be writing that. */
   #signalJustInTime(before: ExecutionRecord | null, { execution }: ExecutionRecord): void {
     const { id, waitingFor, dueAt, epoch } = execution;
     if (waitingFor === null || dueAt === null || before?.execution.waitingFor === waitingFor) return;
     const { clock, dice, faults } = this.#world;
     const name = `just in time ${id} ${waitingFor} ${epoch}`;
     if (!dice.happens(name, faults.ambushes)) return;
-    const delayMs = Math.max(0, dueAt - clock.now() + pick(dice.stream(name), [-300, -1, 0, 0, 1]));
+    const random = dice.stream(name);
+    const earlyMs = random() < 0.5 ? pick(random, [-1, 0, 0, 1]) : between(random, -10_000, 300);
+    const delayMs = Math.max(0, dueAt - clock.now() - earlyMs);
     clock.setTimer(delayMs, () => {
       if (!dice.isCalm) this.#operate(id, { signal: waitingFor }, dice.stream(`${name} signal`));
     });

@@ -37,6 +37,8 @@ export class World {
   readonly beganIn = new Map<string, string>();
   /** What happened; null if nobody wants to know. */
   readonly history: HistoryLine[] | null;
+  /** Whether nobody has run changed definitions. */
+  arePlansKept = true;
   /** Until when the store answers nobody. */
   storeOutUntil: Instant = -Infinity;
   /** Until when no hint can be sent. */
@@ -52,6 +54,11 @@ export class World {
     this.dice = options.dice;
     this.faults = options.faults;
     this.history = options.isNoted ? [] : null;
+  }
+
+  /** Whether all processes know the true time. */
+  get areClocksRight(): boolean {
+    return this.faults.skewMs === 0 && this.faults.clockJumps === 0;
   }
 
   /** What was found wrong first. */
