@@ -29,23 +29,33 @@ export interface MysqlSource {
 
 /** What is used of a connection of `mysql2/promise`. */
 export interface MysqlClient {
-  query(query: string | QueryOptions, values?: readonly unknown[]): Promise<unknown>;
+  /** Sends a text, with its values or without; resolves with an array, of which the result is the first. */
+  query(query: MysqlQuery, values?: never[]): Promise<unknown>;
+  /** Hears that the connection is lost. */
   on(event: "error" | "end", listener: () => void): unknown;
+  /** Stops hearing. */
   removeListener(event: "error" | "end", listener: () => void): unknown;
+  /** Closes it without a goodbye. */
   destroy(): void;
 }
 
 /** What is said with a query to `mysql2`. */
-export interface QueryOptions {
+export interface MysqlQuery {
+  /** The text: one statement or several. */
   readonly sql: string;
+  /** Whether rows come as arrays. */
   readonly rowsAsArray: boolean;
+  /** Whether the columns of each table come in an object of their own. */
   readonly nestTables: boolean;
+  /** Whether parameters have names. */
   readonly namedPlaceholders: boolean;
+  /** Whether columns come as their own type. */
   readonly typeCast?: boolean;
 }
 
 /** What is used of a pool of `mysql2/promise`. */
 export interface MysqlPromisePool {
+  /** Lends a connection, which `release()` gives back. */
   getConnection(): Promise<MysqlClient & { release(): void }>;
 }
 
@@ -105,7 +115,7 @@ export class MysqlConnection {
 
   /** Runs a statement of the user's, with what the driver makes of its values. */
   async query(sql: string, values: readonly unknown[]): Promise<readonly Row[]> {
-    return rowsOf(await this.#watch(this.handle.query({ ...SHAPE, sql }, values)));
+    return rowsOf(await this.#watch(this.handle.query({ ...SHAPE, sql }, values as never[])));
   }
 
   /** Asks the server what has to be known, and makes sure that texts arrive as they are. */

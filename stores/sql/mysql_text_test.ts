@@ -39,7 +39,7 @@ Deno.test("bytesOf() counts bytes of UTF-8", () => {
 
 withMysql("texts on MySQL", () => {
   Deno.test("literal() is read by the server as what it was, whatever it is", async () => {
-    const nasty = fc.stringMatching(/^['"\\%_;?`$\-#/*\n\r\u0000\u001a]{0,8}$/);
+    const nasty = fc.string({ unit: fc.constantFrom(...`'"\\%_;?$-#/*\n\r\0\x1a\``), maxLength: 8 });
     const texts = fc.sample(fc.oneof(nasty, fc.string({ unit: "binary", maxLength: 30 })), 300)
       .filter((text) => text.isWellFormed());
     const sql = `select ${texts.map((text, index) => `${literal(text)} as c${index}`).join(", ")}`;
