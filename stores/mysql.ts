@@ -50,7 +50,7 @@ import {
 import { type MysqlWork, mysqlWork } from "./sql/mysql_work.ts";
 import type { Work } from "./sql/work.ts";
 
-export type { MysqlClient, MysqlPool, MysqlPromisePool, QueryOptions } from "./sql/mysql_connection.ts";
+export type { MysqlClient, MysqlPool, MysqlPromisePool, MysqlQuery } from "./sql/mysql_connection.ts";
 
 /** What a MySQL store can be told. Either a `url` or a `pool`. */
 export interface MysqlStoreOptions {

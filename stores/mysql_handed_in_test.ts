@@ -21,7 +21,7 @@ withMysql("the MySQL store on pools that were handed in", () => {
       };
       const callbacks = createPool({ ...options, multipleStatements: true });
       const promises = createPool({ ...options, rowsAsArray: true }).promise();
-      const pools = [callbacks, promises] as unknown as readonly MysqlPool[];
+      const pools: readonly MysqlPool[] = [callbacks, promises];
       return await openPair(pools.map((pool) => ({ pool })), async () => {
         await callbacks.promise().end();
         await promises.end();

@@ -29,20 +29,33 @@ export interface MysqlSource {
 
 /** What is used of a connection of `mysql2/promise`. */
 export interface MysqlClient {
-  query(query: string | QueryOptions, values?: readonly unknown[]): Promise<unknown>;
+  /** Sends a text, with its values or without; resolves with an array, of which the result is the first. */
+  query(query: MysqlQuery, values?: never[]): Promise<unknown>;
+  /** Hears that the connection is lost. */
   on(event: "error" | "end", listener: () => void): unknown;
+  /** Stops hearing. */
   removeListener(event: "error" | "end", listener: () => void): unknown;
+  /** Closes it without a goodbye. */
   destroy(): void;
 }
 
 /** What is said with a query to `mysql2`. */
-export interface QueryOptions {
+export interface MysqlQuery {
+  /** The text: one statement or several. */
   readonly sql: string;
-  readonly timeout?: number;
+  /** Whether rows come as arrays. */
+  readonly rowsAsArray: boolean;
+  /** Whether the columns of each table come in an object of their own. */
+  readonly nestTables: boolean;
+  /** Whether parameters have names. */
+  readonly namedPlaceholders: boolean;
+  /** Whether columns come as their own type. */
+  readonly typeCast?: boolean;
 }
 
 /** What is used of a pool of `mysql2/promise`. */
 export interface MysqlPromisePool {
+  /** Lends a connection, which `release()` gives back. */
   getConnection(): Promise<MysqlClient & { release(): void }>;
 }
 
@@ -96,14 +109,13 @@ export class MysqlConnection {
 
   /** Sends a text, and gives what the driver makes of the answer: rows, a header, or an array of these. */
   async send(sql: string): Promise<unknown> {
-    const options = { ...SHAPE, typeCast: true, sql, timeout: ANSWER_LIMIT_MS };
-    const answer = await this.#watch(this.handle.query(options));
+    const answer = await this.#watch(this.#inTime(this.handle.query({ ...SHAPE, typeCast: true, sql })));
     return (answer as readonly unknown[])[0];
   }
 
   /** Runs a statement of the user's, with what the driver makes of its values. */
   async query(sql: string, values: readonly unknown[]): Promise<readonly Row[]> {
-    return rowsOf(await this.#watch(this.handle.query({ ...SHAPE, sql }, values)));
+    return rowsOf(await this.#watch(this.handle.query({ ...SHAPE, sql }, values as never[])));
   }
 
   /** Asks the server what has to be known, and makes sure that texts arrive as they are. */
@@ -142,6 +154,20 @@ export class MysqlConnection {
   readonly breaks = (): void => {
     this.#isBroken = true;
   };
+
+  /** Not the driver's own limit, whose timers live on when the connection is lost. */
+  async #inTime<T>(asking: Promise<T>): Promise<T> {
+    const limit = Promise.withResolvers<never>();
+    const timer = setTimeout(() => {
+      limit.reject(Object.assign(new Error(`no answer within ${ANSWER_LIMIT_MS} ms`), { code: "ETIMEDOUT" }));
+      this.handle.destroy();
+    }, ANSWER_LIMIT_MS);
+    try {
+      return await Promise.race([asking, limit.promise]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
 
   async #watch<T>(asking: Promise<T>): Promise<T> {
     try {

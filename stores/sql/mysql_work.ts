@@ -28,7 +28,7 @@ export type MysqlWork =
   & Loader
   & Committer
   & Pruner
-  & Pick<Claimer, "nextWake" | "touch">
+  & Pick<Claimer, "touch">
   & MysqlCommitter
   & MysqlInserter
   & MysqlLoader

@@ -61,7 +61,7 @@ export function postgresClaimer(dialect: Dialect): Claimer {
  * The texts. Both read one range of the wake index in each partition; within a minute the wake times are compared, and
  * minutes are read until there is enough. What another sweeper has locked is passed over.
  */
-export function postgresClaimTexts(dialect: Dialect): ClaimTexts {
+export function postgresClaimTexts(dialect: Dialect): Omit<ClaimTexts, "claim"> {
   const filter = `${definitionOf(dialect)} = any (options.known) and (options.take_over or owner is null)`;
   return {
     due: dialect.text(
