@@ -172,6 +172,8 @@ async function startAll(
     store,
     definitions: [unsureCheckout],
     resources: { shop },
+    // A hint that was sent and then lost with its queue is waited for as long as whoever sent it says.
+    ...TUNING,
     ...(exchange === null ? {} : { exchange }),
   });
   try {
