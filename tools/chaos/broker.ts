@@ -77,7 +77,7 @@ export class ChaosBroker {
   /** Takes away what the run has declared, or the node. */
   async close(): Promise<void> {
     await this.#proxy[Symbol.asyncDispose]();
-    if (this.#node !== null) return await this.#node.kill();
+    if (this.#node !== null) return await this.#node.close();
     await this.#use(async (channel) => {
       for (const end of ["", ".retry.1000", ".error"]) await channel.deleteQueue(`${this.#prefix}.execute${end}`);
       await channel.deleteExchange(this.#prefix);

@@ -1,5 +1,7 @@
 /** A RabbitMQ node of the run's own, next to the machine's: it can be killed and frozen without harm to others. */
 
+import { pause } from "../kill/fleet.ts";
+
 /** Debian's, which may be run by anybody: the command in the path insists on the user rabbitmq and its folders. */
 const SCRIPTS = [
   "/usr/lib/rabbitmq/bin/rabbitmq-server",
@@ -9,6 +11,7 @@ const SCRIPTS = [
 
 /** On a busy machine it takes a dozen seconds. */
 const UP_WITHIN_MS = 60_000;
+const LOOK_EVERY_MS = 200;
 
 /** The server's script, if this machine has it. */
 export async function findRabbitScript(): Promise<string | null> {
@@ -26,6 +29,7 @@ export class RabbitNode {
   readonly #port: number;
   readonly #distributionPort: number;
   #process: Deno.ChildProcess | null = null;
+  #isOver = false;
 
   /** Starts a node that keeps everything in `dir`; resolves once it takes connections. */
   static async start(script: string, dir: string): Promise<RabbitNode> {
@@ -36,7 +40,7 @@ export class RabbitNode {
     try {
       await node.#boot();
     } catch (error) {
-      await node.kill();
+      await node.close();
       throw error;
     }
     return node;
@@ -52,33 +56,41 @@ export class RabbitNode {
 
   /** Kills it and starts it anew after a while, with what it has written to its disk. */
   async restart(afterMs: number): Promise<void> {
-    await this.kill();
-    await new Promise((resolve) => setTimeout(resolve, afterMs));
+    await this.#kill();
+    await pause(afterMs);
     await this.#boot();
   }
 
   freeze(): void {
-    this.#process?.kill("SIGSTOP");
+    this.#send("SIGSTOP");
   }
 
   thaw(): void {
-    this.#process?.kill("SIGCONT");
+    this.#send("SIGCONT");
   }
 
-  /** SIGKILL. */
-  async kill(): Promise<void> {
-    const process = this.#process;
+  /** Kills it for good, also if it is about to come up again. */
+  async close(): Promise<void> {
+    this.#isOver = true;
+    await this.#kill();
+  }
+
+  async #kill(): Promise<void> {
+    this.#send("SIGKILL");
+    await this.#process?.status;
     this.#process = null;
-    if (process === null) return;
+  }
+
+  #send(signal: Deno.Signal): void {
     try {
-      process.kill("SIGKILL");
+      this.#process?.kill(signal);
     } catch (error) {
       if (!(error instanceof TypeError)) throw error; // it has ended by itself
     }
-    await process.status;
   }
 
   async #boot(): Promise<void> {
+    if (this.#isOver) return;
     const dir = this.#dir;
     this.#process = new Deno.Command(this.#script, {
       stdin: "null",
@@ -100,14 +112,14 @@ export class RabbitNode {
         ERL_EPMD_ADDRESS: "127.0.0.1",
       },
     }).spawn();
-    const ended = this.#process.status.then(({ code }) => `it ended with code ${code}`);
+    let ended: string | null = null;
+    void this.#process.status.then(({ code }) => ended = `it ended with code ${code}`);
     const giveUpAt = performance.now() + UP_WITHIN_MS;
-    for (;;) {
-      if (await takesConnections(this.#port)) return;
-      const pause = new Promise<null>((resolve) => setTimeout(resolve, 200, null));
-      const why = await Promise.race([ended, pause]) ?? (performance.now() > giveUpAt ? "it did not come up" : null);
-      if (why !== null && this.#process !== null) throw new Error(`Cannot start a RabbitMQ node in "${dir}": ${why}`);
-      if (this.#process === null) return; // killed meanwhile: the run is over
+    while (!await takesConnections(this.#port)) {
+      if (this.#isOver) return;
+      const why = ended ?? (performance.now() > giveUpAt ? "it did not come up" : null);
+      if (why !== null) throw new Error(`Cannot start a RabbitMQ node in "${dir}": ${why}`);
+      await pause(LOOK_EVERY_MS);
     }
   }
 }

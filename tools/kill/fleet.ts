@@ -60,7 +60,7 @@ export class Fleet<Settings extends { readonly name: string }> {
       victim.freeze();
     }
     const at = Date.now();
-    await Promise.race([pause(ms), victim.ended]);
+    await until(victim.ended, ms);
     this.#frozen.delete(victim);
     victim.thaw();
     return { worker: victim.name, at, until: Date.now() };
@@ -93,6 +93,14 @@ export class Fleet<Settings extends { readonly name: string }> {
     this.#ready.delete(worker);
     this.#running.splice(this.#running.indexOf(worker), 1);
   }
+}
+
+/** Waits for the end of something, but no longer than that. */
+async function until(ended: Promise<unknown>, ms: number): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  await Promise.race([promise, ended]);
+  clearTimeout(timer);
 }
 
 /** Waits in real time. */
