@@ -41,6 +41,7 @@ import {
   type PostgresJsPool,
   PostgresJsSource,
   type PostgresSource,
+  SET_BACK,
 } from "./sql/postgres_connection.ts";
 import { postgresDialect } from "./sql/postgres_dialect.ts";
 import { translateError, troubleOf } from "./sql/postgres_errors.ts";
@@ -80,7 +81,8 @@ export interface PostgresStoreOptions {
   readonly schema?: string;
   /**
    * Whether a pooler in between lends the server's connections for one transaction at a time (PgBouncer's
-   * `pool_mode = transaction`): no statement is prepared then, and no session is set up. False unless it is given.
+   * `pool_mode = transaction`): no statement is prepared for later then, and no session is set up, which is slower. For
+   * `url` only; pools that are handed in are used that way anyhow. False unless it is given.
    */
   readonly transactionMode?: boolean;
   /** Where the time of signals and {@linkcode Store.now} comes from; the database's own clock unless it is given. */
@@ -316,9 +318,8 @@ class PostgresStore implements Store {
     body: (transaction: StoreTransaction) => Promise<T>,
   ): Promise<Outcome<T>> {
     const { isSetUp, where } = this.#options;
-    const setUp = isSetUp ? "; set local lock_timeout to default" : "";
     try {
-      await connection.command(`begin isolation level read committed${setUp}`);
+      await connection.command(`begin isolation level read committed${isSetUp ? `; ${SET_BACK}` : ""}`);
     } catch (error) {
       throw connection.isBroken ? new LostInBody(error) : error;
     }
@@ -359,7 +360,7 @@ class PostgresStore implements Store {
     try {
       if (tx instanceof PostgresTx) return await this.#ownTransaction(tx).run(insertion);
       if (isPostgresJs(tx)) {
-        const connection = new PostgresJsConnection(tx, true);
+        const connection = new PostgresJsConnection(tx);
         return await runLater(insertion, (statement) => connection.run(statement));
       }
       if (isQueryHandle(tx)) return await runThroughQuery(tx, insertion);
@@ -443,6 +444,7 @@ function checkOptions(options: PostgresStoreOptions): CheckedOptions {
     throw invalidOptions(`schema: ${show(schema)} is no name of 1 to 63 characters without "?"`);
   }
   if (poolSize !== undefined && url === undefined) throw invalidOptions("poolSize: it is for url only");
+  if (transactionMode && url === undefined) throw invalidOptions("transactionMode: it is for url only");
   const size = poolSize ?? POOL_SIZE;
   if (!Number.isSafeInteger(size)) throw invalidOptions(`poolSize: ${show(size)} is no whole number`);
   const source = sourceOf({ url, pool, sql, size, transactionMode });
@@ -468,12 +470,12 @@ function sourceOf({ url, pool, sql, size, transactionMode }: {
     if (typeof pool?.connect !== "function" || typeof pool.options !== "object") {
       throw invalidOptions("pool: it is no Pool of node-postgres");
     }
-    return new PgPoolSource(pool, { transactionMode });
+    return new PgPoolSource(pool);
   }
   if (typeof sql?.unsafe !== "function" || typeof sql.reserve !== "function") {
     throw invalidOptions("sql: it is not what postgres() of postgres.js returns");
   }
-  return new PostgresJsSource(sql, { transactionMode });
+  return new PostgresJsSource(sql);
 }
 
 function isUrl(url: unknown): boolean {

@@ -132,12 +132,14 @@ export function arrayOf(values: readonly SqlValue[]): string {
     if (at > 0) text += ",";
     if (value === null) text += "NULL";
     else if (typeof value === "number") text += value;
-    else text += `"${NEEDS_ESCAPE.test(value) ? value.replace(/["\\]/g, "\\$&") : value}"`;
+    // What JSON escapes but for control characters is what an array does, and the runtime does it fast.
+    else text += CONTROL.test(value) ? `"${value.replace(/["\\]/g, "\\$&")}"` : JSON.stringify(value);
   }
   return text + "}";
 }
 
-const NEEDS_ESCAPE = /["\\]/;
+// deno-lint-ignore no-control-regex -- it is about these
+const CONTROL = /[\0-\x1f]/;
 
 function encodeInstant(instant: Instant): SqlValue {
   // In two parts: far from 1970 the product as a whole would round to a neighbouring microsecond.
