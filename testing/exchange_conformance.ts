@@ -194,16 +194,18 @@ const CASES: Readonly<Record<string, (bench: Bench) => Promise<void>>> = {
     assert.deepEqual([idsOf(here), idsOf(there)], [["a", "c"], ["b"]]);
   },
 
-  "publish() from within a handler goes on for thousands": async ({ exchange, partition, signal, until }) => {
+  "publish() from within a handler goes on and on": async ({ exchange, keepsHints, partition, signal, until }) => {
+    // Each hint of a broker's chain waits for its disk; in memory the stack is what a long one would fill.
+    const length = keepsHints ? 500 : 5_000;
     let handled = 0;
     const handler: HintHandler = async (hint) => {
       handled++;
-      if (handled < 5_000) await exchange.publish([{ ...hint, executionId: `chain-${handled}` }]);
+      if (handled < length) await exchange.publish([{ ...hint, executionId: `chain-${handled}` }]);
       return "done";
     };
     await exchange.consume(partition, handler, { concurrency: 1, signal });
     await exchange.publish(hintsFor(partition, 1));
-    await until(() => handled === 5_000, "the chain ends");
+    await until(() => handled === length, "the chain ends");
   },
 
   "reaches() is true while somebody consumes": async ({ exchange, partition, keepsHints }) => {

@@ -87,7 +87,8 @@ async function sourceFiles(folders: readonly string[]): Promise<string[]> {
   async function walk(folder: string, deep: boolean): Promise<void> {
     for await (const entry of Deno.readDir(folder)) {
       const path = `${folder}/${entry.name}`;
-      if (entry.isDirectory && deep) await walk(path, deep);
+      // Fixtures are parts of tests, and some of them programs: they have no examples.
+      if (entry.isDirectory && deep && entry.name !== "fixtures") await walk(path, deep);
       else if (/\.(ts|tsx|md)$/.test(entry.name) && !/_test\.tsx?$/.test(entry.name)) files.push(path);
     }
   }

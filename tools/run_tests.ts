@@ -30,18 +30,38 @@ export function runTests(args: readonly string[]): Promise<TestRun> {
   });
 }
 
-/** Runs `deno test` with no more than tests of an embedded engine need: files, and processes of this Deno. */
+/** Runs `deno test` with no more than the tests need: files, processes of this Deno, and the services. */
 export async function denoTest(args: readonly string[], reportFile: string): Promise<Tally> {
   const permissions = [
     "--no-prompt",
     "--allow-env",
     "--allow-read",
     `--allow-write=${tmpdir()}`,
-    `--allow-run=${Deno.execPath()}`,
+    `--allow-run=${[Deno.execPath(), ...await brokerControl()].join(",")}`,
+    `--allow-net=${[...serviceHosts()].join(",")}`,
   ];
   const { ok } = await runDeno(["test", ...permissions, `--junit-path=${reportFile}`, ...args]);
   const report = await Deno.readTextFile(reportFile).catch(() => null);
   return tallyOf(report, ok);
+}
+
+/** This machine, and wherever the variables say that a service is. */
+function serviceHosts(): Set<string> {
+  const hosts = new Set(["127.0.0.1", "localhost"]);
+  for (const [name, value] of Object.entries(Deno.env.toObject())) {
+    const url = /^LEVERET_[A-Z]+_URL$/.test(name) ? URL.parse(value) : null;
+    if (url !== null && url.hostname !== "") hosts.add(url.hostname);
+  }
+  return hosts;
+}
+
+/** What controls RabbitMQ, where it runs on this machine. */
+async function brokerControl(): Promise<string[]> {
+  for (const folder of (Deno.env.get("PATH") ?? "").split(":")) {
+    const path = `${folder}/rabbitmqctl`;
+    if (await Deno.stat(path).then(({ isFile }) => isFile, () => false)) return [path];
+  }
+  return [];
 }
 
 /** Names what did not run; in CI each of them is a failure. */

@@ -122,7 +122,11 @@ async function runMany(options: Options): Promise<number> {
 function ask(worker: Worker, chunk: Chunk): Promise<ChunkDone> {
   return new Promise((resolve, reject) => {
     worker.onmessage = ({ data }: MessageEvent<ChunkDone>) => resolve(data);
-    worker.onerror = (event) => reject(new Error(`A simulation crashed: ${event.message}`));
+    // A promise that nobody handles, say: it belongs to no run in particular.
+    worker.onerror = (event) => {
+      event.preventDefault();
+      reject(new Error(`A simulation crashed in one of the seeds ${chunk.from} to ${chunk.to - 1}: ${event.message}`));
+    };
     worker.postMessage(chunk);
   });
 }

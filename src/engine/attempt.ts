@@ -1,10 +1,13 @@
 /** An attempt as its worker sees it: how it is asked to stop, and by whom. */
 
 import { type AbortReason, AttemptAborted } from "../errors.ts";
+import type { Held } from "./leases.ts";
 
 /** An attempt that this worker has open. */
 export class OpenAttempt {
   readonly token: string;
+  /** Its lease, while its worker holds it. */
+  held: Held | null = null;
   readonly #controller = new AbortController();
   readonly #listeners = new Set<(why: AbortReason) => void>();
   #aborted: AbortReason | null = null;

@@ -26,6 +26,7 @@ import type { Exchange } from "../exchange.ts";
 import { type Logger, silentLogger } from "../logger.ts";
 import type { Store } from "../store.ts";
 import { localExchange } from "../../exchanges/local.ts";
+import { Bag, type Placed } from "./bag.ts";
 import { EngineClock } from "./engine_clock.ts";
 import { base, EventBus, isEventName, type SagaEvent, type SagaEventName, type SagaListener } from "./events.ts";
 import { explain, type Explanation } from "./explain.ts";
@@ -91,7 +92,7 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
   readonly #workers = new Set<WorkerLoop>();
   readonly #waiting: Waiting;
   /** Starts in flight: a worker that stops meanwhile still has to finish what they hand to it. */
-  readonly #starting = new Set<Promise<Started>>();
+  readonly #starting = new Bag<Placed & { readonly end: Promise<Started> }>();
   #comparing: Promise<void> | null = null;
   #closing: Promise<void> | null = null;
 
@@ -483,7 +484,7 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
   }
 
   async #close(deadlineMs: number): Promise<void> {
-    await Promise.allSettled(this.#starting);
+    await Promise.allSettled(this.#starting.items.map(({ end }) => end));
     await Promise.all([...this.#workers].map((worker) => worker.stop({ deadlineMs })));
     this.#workers.clear();
     await this.#parts.flushHints();
@@ -502,12 +503,12 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
 
   async #start(execution: Execution, tx?: unknown): Promise<Started> {
     if (this.#closing !== null) throw closed("start an execution");
-    const starting = start(this.#parts, execution, { tx, worker: this.#workerFor(execution.partition) });
-    this.#starting.add(starting);
+    const end = start(this.#parts, execution, { tx, worker: this.#workerFor(execution.partition) });
+    const starting = this.#starting.add({ end, place: -1 });
     try {
-      return await starting;
+      return await end;
     } finally {
-      this.#starting.delete(starting);
+      this.#starting.remove(starting);
     }
   }
 

@@ -4,6 +4,7 @@ import type { Clock } from "../clock.ts";
 import type { Instant, Request } from "../domain/record.ts";
 import type { Logger } from "../logger.ts";
 import type { Lease as StoreLease, RenewAnswer } from "../store.ts";
+import { Bag, type Placed } from "./bag.ts";
 
 /** An attempt that this worker has open. */
 export interface HeldLease {
@@ -15,6 +16,8 @@ export interface HeldLease {
   readonly onLost: () => void;
   /** Somebody asks something of the execution. */
   readonly onRequest: (request: Request) => void;
+  /** The worker is about to go. */
+  readonly onStop: () => void;
 }
 
 /** What a set of leases needs. */
@@ -26,7 +29,9 @@ export interface LeasesOptions {
   readonly onBeat: (beat: "good" | "late" | "failed", error?: unknown) => void;
 }
 
-interface Held extends HeldLease {
+/** A lease as it is held, to be renewed and let go by. */
+export interface Held extends Placed {
+  readonly lease: HeldLease;
   renewedAt: Instant;
 }
 
@@ -36,7 +41,7 @@ interface Held extends HeldLease {
  */
 export class Leases {
   readonly #options: LeasesOptions;
-  readonly #held = new Map<string, Held>();
+  readonly #held = new Bag<Held>();
   #cancelTimer: (() => void) | null = null;
   #nextBeatAt: Instant = Infinity;
   #beating = false;
@@ -50,16 +55,21 @@ export class Leases {
   }
 
   /** Holds a lease that was just written; it is renewed until it is let go. */
-  hold(lease: HeldLease): void {
+  hold(lease: HeldLease): Held {
     const now = this.#options.clock.now();
-    this.#held.set(lease.token, { ...lease, renewedAt: now });
     this.#schedule(now + lease.leaseMs / 3);
+    return this.#held.add({ lease, renewedAt: now, place: -1 });
   }
 
   /** Lets a lease go: its attempt has ended, or is no longer ours. */
-  release(token: string): void {
-    this.#held.delete(token);
+  release(held: Held): void {
+    this.#held.remove(held);
     // The timer is left to run out: setting it anew for each step would cost more than one beat for nothing.
+  }
+
+  /** Tells the holders that the worker is about to go. */
+  stop(): void {
+    for (const { lease } of this.#held.items) lease.onStop();
   }
 
   /** Lets all go and stops beating. */
@@ -70,10 +80,9 @@ export class Leases {
     this.#nextBeatAt = Infinity;
   }
 
-  /** Renews leases at once; all that are held if no token is given. */
-  async renew(token?: string): Promise<void> {
-    const leases = [...this.#held.values()].filter((lease) => token === undefined || lease.token === token);
-    await this.#renew(leases);
+  /** Renews leases at once: one, if it is held still, or all of them. */
+  async renew(held?: Held): Promise<void> {
+    await this.#renew(this.#held.items.filter((one) => held === undefined || one === held));
   }
 
   #schedule(at: Instant): void {
@@ -91,10 +100,10 @@ export class Leases {
     this.#nextBeatAt = Infinity;
     if (this.#held.size === 0) return;
     this.#beating = true;
-    const due = [...this.#held.values()].filter((lease) => lease.renewedAt + lease.leaseMs / 3 <= now);
-    const shortest = Math.min(...due.map((lease) => lease.leaseMs));
+    const due = this.#held.items.filter((held) => dueAt(held) <= now);
+    const shortest = Math.min(...due.map(({ lease }) => lease.leaseMs));
     if (due.length > 0 && lateMs > shortest / 3) {
-      const steps = [...new Set(due.map((lease) => `${lease.executionId} ${lease.step}`))].slice(0, 3).join(", ");
+      const steps = [...new Set(due.map(({ lease }) => `${lease.executionId} ${lease.step}`))].slice(0, 3).join(", ");
       logger.warn(
         `The heartbeat is ${
           Math.round(lateMs)
@@ -114,8 +123,7 @@ export class Leases {
   }
 
   #scheduleNext(now: Instant): void {
-    let at = Infinity;
-    for (const lease of this.#held.values()) at = Math.min(at, lease.renewedAt + lease.leaseMs / 3);
+    const at = this.#held.items.reduce((earliest, held) => Math.min(earliest, dueAt(held)), Infinity);
     // After a failure the times have passed: not at once again, but soon.
     if (at < Infinity) this.#schedule(Math.max(at, now + MIN_PAUSE_MS));
   }
@@ -124,18 +132,22 @@ export class Leases {
     if (leases.length === 0) return;
     const now = this.#options.clock.now();
     const answers = await this.#options.renew(
-      leases.map(({ executionId, token, leaseMs }) => ({ executionId, token, until: now + leaseMs })),
+      leases.map(({ lease: { executionId, token, leaseMs } }) => ({ executionId, token, until: now + leaseMs })),
     );
-    for (const [index, lease] of leases.entries()) {
+    for (const [index, held] of leases.entries()) {
       const answer = answers[index];
       if (answer?.kind === "renewed") {
-        lease.renewedAt = now;
-        if (answer.request !== null) lease.onRequest(answer.request);
-      } else if (this.#held.delete(lease.token)) {
-        lease.onLost();
+        held.renewedAt = now;
+        if (answer.request !== null) held.lease.onRequest(answer.request);
+      } else if (this.#held.remove(held)) {
+        held.lease.onLost();
       }
     }
   }
+}
+
+function dueAt({ lease, renewedAt }: Held): Instant {
+  return renewedAt + lease.leaseMs / 3;
 }
 
 /** Between two beats at least, so that a store that is down is not asked in a loop. */

@@ -15,6 +15,7 @@ function holding(renew: (leases: readonly Lease[]) => Promise<readonly RenewAnsw
   const heard: string[] = [];
   const lost: string[] = [];
   const requests: Request[] = [];
+  const stopped: string[] = [];
   const warnings: string[] = [];
   const leases = new Leases({
     clock,
@@ -37,9 +38,10 @@ function holding(renew: (leases: readonly Lease[]) => Promise<readonly RenewAnsw
       leaseMs,
       onLost: () => void lost.push(token),
       onRequest: (request) => void requests.push(request),
+      onStop: () => void stopped.push(token),
       ...more,
     });
-  return { beats, clock, heard, hold, leases, lost, requests, warnings };
+  return { beats, clock, heard, hold, leases, lost, requests, stopped, warnings };
 }
 
 function answer(one: RenewAnswer) {
@@ -74,8 +76,7 @@ Deno.test("Leases asks for those only that are due, in one call, the shortest le
 
 Deno.test("Leases beats no more once everything is let go", async () => {
   const { beats, clock, hold, leases } = holding();
-  hold("t1");
-  leases.release("t1");
+  leases.release(hold("t1"));
   await clock.advance("5m");
   assert.deepEqual([beats, clock.pending, leases.size], [[], 0, 0]);
 });
@@ -93,9 +94,9 @@ Deno.test("Leases tells of no loss what was let go while it was being renewed", 
     await promise;
     return asked.map(() => ({ kind: "lost" }));
   });
-  hold("t1");
+  const held = hold("t1");
   await clock.advance("10s");
-  leases.release("t1");
+  leases.release(held);
   resolve();
   await clock.settle();
   assert.deepEqual(lost, []);
@@ -127,10 +128,17 @@ Deno.test("Leases tries again soon after a renewal that failed, not in a loop", 
 Deno.test("Leases.renew() renews at once, one lease or all", async () => {
   const { beats, hold, leases } = holding();
   hold("t1");
-  hold("t2");
-  await leases.renew("t2");
+  await leases.renew(hold("t2"));
   await leases.renew();
   assert.deepEqual(beats.map(({ tokens }) => tokens), [["t2"], ["t1", "t2"]]);
+});
+
+Deno.test("Leases.stop() tells those who hold a lease still", () => {
+  const { hold, leases, stopped } = holding();
+  hold("t1");
+  leases.release(hold("t2"));
+  leases.stop();
+  assert.deepEqual(stopped, ["t1"]);
 });
 
 Deno.test("Leases warns, naming the steps, when its timer comes too late", async () => {
@@ -152,6 +160,7 @@ Deno.test("Leases warns, naming the steps, when its timer comes too late", async
     leaseMs: 30_000,
     onLost: () => {},
     onRequest: () => {},
+    onStop: () => {},
   });
   lateMs = 15_000;
   await base.advance("10s");

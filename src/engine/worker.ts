@@ -37,7 +37,6 @@ export class WorkerLoop implements TurnHost {
 
   readonly #leases: Leases;
   readonly #sweeper: Sweeper;
-  readonly #attempts = new Map<string, OpenAttempt>();
   readonly #turns = new Set<Promise<unknown>>();
   readonly #stopping = new AbortController();
   readonly #gone = new AbortController();
@@ -160,8 +159,7 @@ export class WorkerLoop implements TurnHost {
 
   hold(attempt: OpenAttempt, record: ExecutionRecord): void {
     const { id, currentStep, dueAt, attemptStartedAt, openKind } = record.execution;
-    this.#attempts.set(attempt.token, attempt);
-    this.#leases.hold({
+    attempt.held = this.#leases.hold({
       executionId: id,
       step: currentStep,
       token: attempt.token,
@@ -173,18 +171,19 @@ export class WorkerLoop implements TurnHost {
         const who = request.actor ?? "somebody";
         attempt.abort("request", `${who} asked to compensate execution ${id}: ${request.reason ?? "no reason given"}`);
       },
+      onStop: () => attempt.abort("shutdown", "The worker stops"),
     });
     if (this.#gone.signal.aborted) attempt.abort("shutdown", "The worker stops");
   }
 
   async renew(attempt: OpenAttempt): Promise<boolean> {
-    await this.#leases.renew(attempt.token);
+    if (attempt.held !== null) await this.#leases.renew(attempt.held);
     return attempt.aborted !== "lease_lost";
   }
 
   release(attempt: OpenAttempt): void {
-    this.#attempts.delete(attempt.token);
-    this.#leases.release(attempt.token);
+    if (attempt.held !== null) this.#leases.release(attempt.held);
+    attempt.held = null;
   }
 
   /** Renews everything that is open, after an outage. */
@@ -202,7 +201,7 @@ export class WorkerLoop implements TurnHost {
     const { clock, settings, store } = this.parts;
     this.#stopping.abort();
     await this.#ended(deadlineMs);
-    for (const attempt of this.#attempts.values()) attempt.abort("shutdown", "The worker stops");
+    this.#leases.stop();
     await this.#ended(settings.abortGraceMs + SETTLE_MS);
     this.#gone.abort(new SagaError("closed", `Worker ${this.name} was stopped`));
     await this.#ended(SETTLE_MS);

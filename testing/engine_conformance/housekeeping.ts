@@ -95,6 +95,18 @@ export function housekeepingCases({ add }: Cases): void {
     assert.deepEqual(await node.engine.resumeStuck({ maxResumes: 3 }), { resumed: [execution.id], givenUp: [] });
   });
 
+  add("resumeStuck() leaves every partition its share of the limit", async (world) => {
+    const definition = saga("resume.share").step("a", () => {});
+    const node = world.node([definition]);
+    for (const n of range(9)) {
+      const partition = n < 8 ? "full" : "small";
+      await node.engine.start(definition, { input: {}, id: `share-${n}`, partition });
+    }
+    await world.advance("20m");
+    const { resumed } = await node.engine.resumeStuck({ limit: 4, partitions: ["full", "small"] });
+    assert.ok(resumed.length >= 3 && resumed.includes("share-8"), resumed.join());
+  });
+
   add("prune() deletes what finished before, with everything that belongs to it, and frees its id", async (world) => {
     const definition = saga<{ n: number }>("prune").step("a", () => {});
     const { id, node } = await world.begin(definition, { start: { input: { n: 1 }, id: "old" } });

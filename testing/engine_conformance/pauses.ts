@@ -180,6 +180,29 @@ export function pauseCases({ add }: Cases): void {
     assert.deepEqual([execution.status, execution.context], ["completed", { go: "just in time" }]);
   });
 
+  add("a signal that comes as the deadline is being written wins", async (world) => {
+    const definition = saga("wait.deadline", { deadline: "1h" }).waitFor("go");
+    const { id, node } = await world.begin(definition, RARELY);
+    await isWaiting(world, id);
+    let isSent = false;
+    node.around.hooks = {
+      before: async (call) => {
+        if (call !== "commit" || isSent) return;
+        isSent = true;
+        await world.store.signal({
+          id: "row-1",
+          executionId: id,
+          name: "go",
+          payload: "just in time",
+          signalId: null,
+          operation: null,
+        });
+      },
+    };
+    const { execution } = await world.ended(id, "2h");
+    assert.deepEqual([execution.status, execution.context], ["completed", { go: "just in time" }]);
+  });
+
   add("a signal to an execution that is finished, or unknown, is refused", async (world) => {
     const { id, node } = await world.begin(saga("wait.finished").step("a", () => {}));
     await world.ended(id);

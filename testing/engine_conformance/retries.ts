@@ -167,6 +167,22 @@ function timeoutCases(add: Cases["add"]): void {
     assert.deepEqual(await world.execution(id), execution);
   });
 
+  add("what timed out may have happened: without undoOnFailure its undo asks a person", async (world) => {
+    const definition = saga("timeout.unknown").step("a", {
+      run: ({ signal }) =>
+        new Promise<void>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason))),
+      undo: () => {},
+      timeout: "10s",
+      retry: 1,
+    });
+    const { id } = await world.begin(definition);
+    const { execution } = await world.ended(id);
+    assert.deepEqual(
+      [execution.status, execution.blockedReason, execution.direction],
+      ["blocked", "outcome_unknown", "compensate"],
+    );
+  });
+
   add("a timeout counts each attempt for itself", async (world) => {
     let runs = 0;
     const definition = saga("timeout.each").step("a", {
@@ -225,6 +241,20 @@ function deadlineCases(add: Cases["add"]): void {
     });
   }
 
+  add("a deadline leaves a running pivot to its end", async (world) => {
+    let isAborted = false;
+    const definition = saga("deadline.running", { deadline: "1m" })
+      .pivot("p", async ({ signal }) => {
+        signal.addEventListener("abort", () => isAborted = true);
+        await world.gate("p").pass();
+      });
+    const { id } = await world.begin(definition);
+    await world.advance("2m");
+    world.gate("p").open();
+    assert.equal((await world.ended(id)).execution.status, "completed");
+    assert.equal(isAborted, false);
+  });
+
   add("a deadline after the pivot blocks", async (world) => {
     const definition = saga("deadline.pivot", { deadline: "1m" }).pivot("p", () => {}).sleep("nap", "1d");
     const { id } = await world.begin(definition);
@@ -274,6 +304,17 @@ function bugCases(add: Cases["add"]): void {
     isBroken = false;
     await node.engine.retry(id);
     assert.equal((await world.ended(id)).execution.status, "completed");
+  });
+
+  add("what was blocked first stays the failure when it is compensated", async (world) => {
+    const definition = saga("bug.compensated")
+      .step("a", { run: () => {}, undo: () => {} })
+      .step("b", { run: () => ({ text: nothing.deep }), retry: 1 });
+    const { id, node } = await world.begin(definition);
+    await world.ended(id);
+    await node.engine.compensate(id, { reason: "give it up" });
+    const { execution } = await world.ended(id);
+    assert.deepEqual([execution.status, execution.failure?.class], ["compensated", "TypeError"]);
   });
 
   add("a bug in an undo blocks, too", async (world) => {

@@ -364,6 +364,43 @@ function stopCases(add: Cases["add"]): void {
     assert.deepEqual((await node.engine.health()).partitions, []);
   });
 
+  add("stop() waits until the hints of what it passes on are sent", async (world) => {
+    const definition = saga("stop.hints").step("a", () => world.gate("a").pass()).step("b", () => {});
+    const exchange = fakeExchange();
+    const { publish } = exchange;
+    exchange.publish = async (hints) => {
+      await world.gate("publish").pass();
+      return await publish(hints);
+    };
+    const { id, worker } = await world.begin(definition, { node: { exchange } });
+    await world.gate("a").arrived();
+    let isStopped = false;
+    const stopped = worker.stop().then(() => isStopped = true);
+    world.gate("a").open();
+    await world.until(world.gate("publish").arrived());
+    await world.settle();
+    assert.equal(isStopped, false);
+    world.gate("publish").open();
+    await world.until(stopped);
+    assert.deepEqual(exchange.hints.map(({ executionId, step }) => [executionId, step]), [[id, "b"]]);
+  });
+
+  add("close() lets starts that are on their way end", async (world) => {
+    const definition = saga("stop.close.start").step("a", () => {});
+    const node = world.node([definition]);
+    await world.settle();
+    node.around.hooks = { before: (call) => call === "insert" ? world.gate("insert").pass() : undefined };
+    const started = node.engine.start(definition, { input: {} });
+    await world.gate("insert").arrived();
+    let isClosed = false;
+    const closed = node.engine.close().then(() => isClosed = true);
+    await world.settle();
+    assert.equal(isClosed, false);
+    world.gate("insert").open();
+    assert.equal((await world.until(started)).created, true);
+    await world.until(closed);
+  });
+
   add("close() stops the workers; what comes after is refused as closed", async (world) => {
     const definition = saga("stop.close").step("a", () => {});
     const { id, node } = await world.begin(definition);
@@ -392,6 +429,22 @@ function stopCases(add: Cases["add"]): void {
     const { id } = await world.begin(definition, { start: { input: { list: [0] } } });
     const { execution } = await world.ended(id);
     assert.deepEqual(execution.context, { list: [0], items: [1], seen: 1 });
+  });
+
+  add("a step cannot change what it was given, also where it was loaded from the store", async (world) => {
+    const refused: boolean[] = [];
+    const definition = saga<{ list: number[] }>("turn.frozen")
+      .step("a", () => ({ deep: { list: [1] } }))
+      .step("b", ({ context, input }) => {
+        for (const list of [context.list, input.list, context.deep.list] as unknown as number[][]) {
+          refused.push(Object.isFrozen(list));
+        }
+      });
+    const starter = world.node([definition]);
+    const { execution } = await starter.engine.start(definition, { input: { list: [0] } });
+    world.node([definition], { connection: "second", turnBudget: 1 }).work();
+    await world.ended(execution.id);
+    assert.deepEqual(refused, [true, true, true]);
   });
 
   add("a resource is loaded freshly for each attempt, and a loader that throws fails the attempt", async (world) => {
