@@ -2,7 +2,8 @@
 
 import pg from "pg";
 import type { Json } from "../../src/domain/json.ts";
-import { breaksConnection } from "./postgres_errors.ts";
+import { SagaError } from "../../src/errors.ts";
+import { breaksConnection, troubleOf } from "./postgres_errors.ts";
 import type { Answer, Row, Statement } from "./work.ts";
 
 /** A connection that nobody else uses meanwhile. One statement at a time is in flight on it. */
@@ -259,7 +260,7 @@ export class PgSource implements PostgresSource {
     } catch (error) {
       connection.breaks();
       this.#discard(connection);
-      throw error;
+      throw troubleOf(error) === "other" ? cannotConnect(error) : error;
     }
   }
 }
@@ -351,6 +352,12 @@ export class PostgresJsSource implements PostgresSource {
   close(): Promise<void> {
     return Promise.resolve();
   }
+}
+
+/** What the driver itself says in the course of logging in has no code. */
+function cannotConnect(cause: unknown): SagaError {
+  const said = cause instanceof Error ? cause.message : String(cause);
+  return new SagaError("store_unavailable", `Cannot connect to PostgreSQL: ${said}; look at the URL`, { cause });
 }
 
 async function end({ handle, isBroken }: PgConnection): Promise<void> {
