@@ -44,7 +44,7 @@ import {
   SET_BACK,
 } from "./sql/postgres_connection.ts";
 import { postgresDialect } from "./sql/postgres_dialect.ts";
-import { translateError, troubleOf } from "./sql/postgres_errors.ts";
+import { isLockTimeout, translateError, troubleOf } from "./sql/postgres_errors.ts";
 import { PostgresPool } from "./sql/postgres_pool.ts";
 import {
   PostgresTransaction,
@@ -138,6 +138,8 @@ interface CheckedOptions {
 
 /** How often something is done again that other transactions were in the way of, or whose connection was lost. */
 const MAX_CONFLICTS = 10;
+/** For a lone statement: the lock was waited for already, and whoever keeps it so long is no quick transaction. */
+const MAX_LOCK_TIMEOUTS = 2;
 const MAX_LOSSES = 5;
 const FIRST_PAUSE_MS = 5;
 const LONGEST_PAUSE_MS = 200;
@@ -268,7 +270,7 @@ class PostgresStore implements Store {
   }
 
   #answer(statement: Statement): Promise<Answer> {
-    return this.#again((connection) => connection.run(statement));
+    return this.#again((connection) => connection.run(statement), "call", MAX_LOCK_TIMEOUTS);
   }
 
   /** Checks once that the tables are there, and none of another age. */
@@ -294,9 +296,11 @@ class PostgresStore implements Store {
   async #again<T>(
     section: (connection: PostgresConnection) => Promise<T>,
     use: "call" | "body" = "call",
+    maxLockTimeouts: number = MAX_CONFLICTS,
   ): Promise<T> {
     const { where } = this.#options;
     let conflicts = 0;
+    let lockTimeouts = 0;
     let losses = 0;
     for (let pauseMs = FIRST_PAUSE_MS;; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
       try {
@@ -305,6 +309,8 @@ class PostgresStore implements Store {
         // What a call had in flight on a connection that is lost may have been done: the caller has to look.
         const isAgain = error instanceof LostInBody
           ? ++losses < MAX_LOSSES
+          : isLockTimeout(error)
+          ? ++lockTimeouts < maxLockTimeouts
           : troubleOf(error) === "conflict" && ++conflicts < MAX_CONFLICTS;
         if (!isAgain) throw error instanceof LostInBody ? lost(where, error.cause) : error;
       }

@@ -115,8 +115,11 @@ const SETTINGS: Readonly<Record<string, string>> = {
   jit: "off",
 };
 
+/** A process that is frozen, or a machine that is gone, in the middle of a body must not keep its locks for ever. */
+const IDLE_LIMIT = "set idle_in_transaction_session_timeout = '30s'";
+
 /** Gives a session of ours its settings. */
-const SET_UP = settings("set", (value) => `= ${value}`);
+const SET_UP = `${settings("set", (value) => `= ${value}`)}; ${IDLE_LIMIT}`;
 /** Gives the user's statements theirs, until the transaction ends. */
 export const SET_BACK: string = settings("set local", () => "to default");
 
