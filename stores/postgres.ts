@@ -41,9 +41,10 @@ import {
   type PostgresJsPool,
   PostgresJsSource,
   type PostgresSource,
+  SET_BACK,
 } from "./sql/postgres_connection.ts";
 import { postgresDialect } from "./sql/postgres_dialect.ts";
-import { translateError, troubleOf } from "./sql/postgres_errors.ts";
+import { isLockTimeout, translateError, troubleOf } from "./sql/postgres_errors.ts";
 import { PostgresPool } from "./sql/postgres_pool.ts";
 import {
   PostgresTransaction,
@@ -80,7 +81,8 @@ export interface PostgresStoreOptions {
   readonly schema?: string;
   /**
    * Whether a pooler in between lends the server's connections for one transaction at a time (PgBouncer's
-   * `pool_mode = transaction`): no statement is prepared then, and no session is set up. False unless it is given.
+   * `pool_mode = transaction`): no statement is prepared for later then, and no session is set up, which is slower. For
+   * `url` only; pools that are handed in are used that way anyhow. False unless it is given.
    */
   readonly transactionMode?: boolean;
   /** Where the time of signals and {@linkcode Store.now} comes from; the database's own clock unless it is given. */
@@ -136,6 +138,8 @@ interface CheckedOptions {
 
 /** How often something is done again that other transactions were in the way of, or whose connection was lost. */
 const MAX_CONFLICTS = 10;
+/** For a lone statement: the lock was waited for already, and whoever keeps it so long is no quick transaction. */
+const MAX_LOCK_TIMEOUTS = 2;
 const MAX_LOSSES = 5;
 const FIRST_PAUSE_MS = 5;
 const LONGEST_PAUSE_MS = 200;
@@ -266,7 +270,7 @@ class PostgresStore implements Store {
   }
 
   #answer(statement: Statement): Promise<Answer> {
-    return this.#again((connection) => connection.run(statement));
+    return this.#again((connection) => connection.run(statement), "call", MAX_LOCK_TIMEOUTS);
   }
 
   /** Checks once that the tables are there, and none of another age. */
@@ -292,9 +296,11 @@ class PostgresStore implements Store {
   async #again<T>(
     section: (connection: PostgresConnection) => Promise<T>,
     use: "call" | "body" = "call",
+    maxLockTimeouts: number = MAX_CONFLICTS,
   ): Promise<T> {
     const { where } = this.#options;
     let conflicts = 0;
+    let lockTimeouts = 0;
     let losses = 0;
     for (let pauseMs = FIRST_PAUSE_MS;; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
       try {
@@ -303,6 +309,8 @@ class PostgresStore implements Store {
         // What a call had in flight on a connection that is lost may have been done: the caller has to look.
         const isAgain = error instanceof LostInBody
           ? ++losses < MAX_LOSSES
+          : isLockTimeout(error)
+          ? ++lockTimeouts < maxLockTimeouts
           : troubleOf(error) === "conflict" && ++conflicts < MAX_CONFLICTS;
         if (!isAgain) throw error instanceof LostInBody ? lost(where, error.cause) : error;
       }
@@ -316,9 +324,8 @@ class PostgresStore implements Store {
     body: (transaction: StoreTransaction) => Promise<T>,
   ): Promise<Outcome<T>> {
     const { isSetUp, where } = this.#options;
-    const setUp = isSetUp ? "; set local lock_timeout to default" : "";
     try {
-      await connection.command(`begin isolation level read committed${setUp}`);
+      await connection.command(`begin isolation level read committed${isSetUp ? `; ${SET_BACK}` : ""}`);
     } catch (error) {
       throw connection.isBroken ? new LostInBody(error) : error;
     }
@@ -359,7 +366,7 @@ class PostgresStore implements Store {
     try {
       if (tx instanceof PostgresTx) return await this.#ownTransaction(tx).run(insertion);
       if (isPostgresJs(tx)) {
-        const connection = new PostgresJsConnection(tx, true);
+        const connection = new PostgresJsConnection(tx);
         return await runLater(insertion, (statement) => connection.run(statement));
       }
       if (isQueryHandle(tx)) return await runThroughQuery(tx, insertion);
@@ -443,6 +450,7 @@ function checkOptions(options: PostgresStoreOptions): CheckedOptions {
     throw invalidOptions(`schema: ${show(schema)} is no name of 1 to 63 characters without "?"`);
   }
   if (poolSize !== undefined && url === undefined) throw invalidOptions("poolSize: it is for url only");
+  if (transactionMode && url === undefined) throw invalidOptions("transactionMode: it is for url only");
   const size = poolSize ?? POOL_SIZE;
   if (!Number.isSafeInteger(size)) throw invalidOptions(`poolSize: ${show(size)} is no whole number`);
   const source = sourceOf({ url, pool, sql, size, transactionMode });
@@ -468,12 +476,12 @@ function sourceOf({ url, pool, sql, size, transactionMode }: {
     if (typeof pool?.connect !== "function" || typeof pool.options !== "object") {
       throw invalidOptions("pool: it is no Pool of node-postgres");
     }
-    return new PgPoolSource(pool, { transactionMode });
+    return new PgPoolSource(pool);
   }
   if (typeof sql?.unsafe !== "function" || typeof sql.reserve !== "function") {
     throw invalidOptions("sql: it is not what postgres() of postgres.js returns");
   }
-  return new PostgresJsSource(sql, { transactionMode });
+  return new PostgresJsSource(sql);
 }
 
 function isUrl(url: unknown): boolean {

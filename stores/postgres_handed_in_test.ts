@@ -1,4 +1,4 @@
-/** The same store on connections of the user's, of both drivers, and as it is behind a pooler. */
+/** The same store on connections of the user's, of both drivers. */
 
 import pg from "pg";
 import postgres from "postgres";
@@ -6,13 +6,13 @@ import { storeConformance } from "../testing/store_conformance.ts";
 import { freshSchema, inSchema, openPair, POSTGRES_TRAITS, POSTGRES_URL, withPostgres } from "./fixtures/postgres.ts";
 
 withPostgres("the PostgreSQL store on pools that were handed in", () => {
-  storeConformance((name, run) => Deno.test(`postgres, pool of pg, transaction mode: ${name}`, run), {
+  storeConformance((name, run) => Deno.test(`postgres, pool of pg, schema of its own: ${name}`, run), {
     ...POSTGRES_TRAITS,
     async open() {
       const { schema, drop } = await freshSchema();
       // The tables of the store are found by their schema; those of the cases by the search path.
       const pools = [1, 2].map(() => new pg.Pool({ connectionString: inSchema(schema), max: 3 }));
-      return await openPair(pools.map((pool) => ({ pool, schema, transactionMode: true })), async () => {
+      return await openPair(pools.map((pool) => ({ pool, schema })), async () => {
         for (const pool of pools) await pool.end();
         await drop();
       });

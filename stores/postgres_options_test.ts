@@ -20,6 +20,7 @@ const REFUSED: readonly [unknown, RegExp][] = [
   [{ pool: {} }, /Pool of node-postgres/],
   [{ pool: { connect() {}, options: { max: 2 } } }, /pool of 2 is too small/],
   [{ pool: { connect() {}, options: {} }, poolSize: 5 }, /poolSize: it is for url only/],
+  [{ pool: { connect() {}, options: {} }, transactionMode: true }, /transactionMode: it is for url only/],
   [{ sql: {} }, /postgres\.js/],
 ];
 

@@ -10,4 +10,13 @@ withPostgres("the PostgreSQL store", () => {
       return await openPair([options, options], drop);
     },
   });
+
+  storeConformance((name, run) => Deno.test(`postgres, transaction mode: ${name}`, run), {
+    ...POSTGRES_TRAITS,
+    async open() {
+      const { schema, drop } = await freshSchema();
+      const options = { url: inSchema(schema), poolSize: 3, transactionMode: true };
+      return await openPair([options, options], drop);
+    },
+  });
 });

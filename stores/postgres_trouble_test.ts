@@ -267,6 +267,32 @@ withPostgres("what PostgreSQL does to its clients", () => {
       await other.end();
     }));
 
+  Deno.test("a row that somebody keeps locked holds up neither the commits nor the heartbeats of others", () =>
+    withSchema(async (open, schema) => {
+      const store = open();
+      await store.migrate();
+      const executions = ["a", "b", "locked"].map((id) => anExecution({ id, owner: `worker-1/${id}` }));
+      await store.insert(executions);
+      const other = new pg.Client({ connectionString: inSchema(schema) });
+      await other.connect();
+      await other.query("begin");
+      await other.query("select 1 from saga_executions where id = 'locked' for update");
+      const isLocked = (error: unknown) =>
+        isSagaError(error, "store_unavailable") && /lock timeout/.test(error.message);
+      const until = T0 + 90_000;
+      await Promise.all([
+        assert.rejects(store.commit(executions.map((row) => changeOf(row, { currentStep: "charge" }))), isLocked),
+        assert.rejects(
+          store.renew(executions.map(({ id, owner }) => ({ executionId: id, token: owner!, until }))),
+          isLocked,
+        ),
+      ]);
+      await other.query("rollback");
+      await other.end();
+      const found = await store.load(["a", "b", "locked"]);
+      assert.deepEqual(found.map((record) => record!.execution.currentStep), ["charge", "charge", "reserve"]);
+    }));
+
   Deno.test("a connection that is lost in a body runs the body again", () =>
     withSchema(async (open) => {
       const store = open();

@@ -2,7 +2,7 @@
 
 import type { Mapping } from "./columns.ts";
 import type { ColumnTypes } from "./dialect.ts";
-import { arrayOf, parameterType } from "./postgres_dialect.ts";
+import { arrayOf, arrayParameterOf, parameterOf, valueOf } from "./postgres_dialect.ts";
 import type { SqlValue } from "./work.ts";
 
 /** A column of a batch. */
@@ -23,9 +23,10 @@ export function batchColumns<T>({ columns, types }: Mapping<T>): readonly BatchC
 
 /** A table of the rows that are handed over as {@linkcode batchValues}; `place` counts them from 1. */
 export function batchTable(alias: string, columns: readonly BatchColumn[]): string {
-  const arrays = columns.map(({ type }) => `?::text::${parameterType(type)}[]`).join(", ");
+  const arrays = columns.map(({ type }) => arrayParameterOf(type)).join(", ");
   const names = columns.map(({ name }) => `"${name}"`).join(", ");
-  return `unnest(${arrays}) with ordinality as ${alias} (${names}, place)`;
+  const values = columns.map(({ name, type }) => `${valueOf(type, `"${name}"`)} as "${name}"`).join(", ");
+  return `(select ${values}, place from unnest(${arrays}) with ordinality as handed_over (${names}, place)) as ${alias}`;
 }
 
 /** The parameters of {@linkcode batchTable}. */
@@ -35,7 +36,7 @@ export function batchValues(columns: readonly BatchColumn[], rows: readonly (rea
 
 /** The same table for one row, whose parameters are its values: half the work for the server. */
 export function rowTable(alias: string, columns: readonly BatchColumn[]): string {
-  const values = columns.map(({ name, type }) => `cast(?::text as ${parameterType(type)}) as "${name}"`).join(", ");
+  const values = columns.map(({ name, type }) => `${parameterOf(type)} as "${name}"`).join(", ");
   return `(select ${values}, 1 as place) as ${alias}`;
 }
 

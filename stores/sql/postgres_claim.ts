@@ -66,7 +66,7 @@ export function postgresClaimTexts(dialect: Dialect): Omit<ClaimTexts, "claim"> 
   return {
     due: dialect.text(
       `with options as materialized (
-         select cast(?::text as timestamptz) as now, ${TEXTS} as lanes, ${TEXTS} as known, ?::int = 1 as take_over,
+         select ${dialect.parameter("instant")} as now, ${TEXTS} as lanes, ${TEXTS} as known, ?::int = 1 as take_over,
            ?::int as most, ?::int = 1 as counted, ?::float8 as patience_ms, ?::float8 as longest_ms
        ), found as materialized (
          select due.*, row_number() over (partition by lane order by due.wake_at) as place

@@ -2,7 +2,8 @@
 
 import pg from "pg";
 import type { Json } from "../../src/domain/json.ts";
-import { breaksConnection } from "./postgres_errors.ts";
+import { SagaError } from "../../src/errors.ts";
+import { breaksConnection, troubleOf } from "./postgres_errors.ts";
 import type { Answer, Row, Statement } from "./work.ts";
 
 /** A connection that nobody else uses meanwhile. One statement at a time is in flight on it. */
@@ -101,6 +102,31 @@ export interface PostgresJsPool extends PostgresJs {
   };
 }
 
+/**
+ * The settings of our own sessions. Nobody's batch waits for long behind somebody else's transaction. The plans of
+ * prepared statements are made when the tables are new and all but empty, and kept: from then on every commit would read
+ * the whole table, if the planner were not told to look into the index also where there is little to be read.
+ */
+const SETTINGS: Readonly<Record<string, string>> = {
+  lock_timeout: "'1s'",
+  enable_seqscan: "off",
+  enable_hashjoin: "off",
+  enable_mergejoin: "off",
+  jit: "off",
+};
+
+/** A process that is frozen, or a machine that is gone, in the middle of a body must not keep its locks for ever. */
+const IDLE_LIMIT = "set idle_in_transaction_session_timeout = '30s'";
+
+/** Gives a session of ours its settings. */
+const SET_UP = `${settings("set", (value) => `= ${value}`)}; ${IDLE_LIMIT}`;
+/** Gives the user's statements theirs, until the transaction ends. */
+export const SET_BACK: string = settings("set local", () => "to default");
+
+function settings(set: string, to: (value: string) => string): string {
+  return Object.entries(SETTINGS).map(([name, value]) => `${set} ${name} ${to(value)}`).join("; ");
+}
+
 /** How long the server may take for a statement of ours before the connection counts as lost: a network may say nothing. */
 const ANSWER_LIMIT_MS = 60_000;
 const CONNECT_LIMIT_MS = 10_000;
@@ -115,7 +141,7 @@ export class PgConnection implements PostgresConnection {
   readonly #names: Names | null;
   #isBroken = false;
 
-  /** `names`: null if no statement is to be prepared for later, since a pooler in transaction mode would lose it. */
+  /** `names`: null if no statement is to be prepared for later. */
   constructor(client: PgClient, names: Names | null) {
     this.handle = client;
     this.#names = names;
@@ -134,7 +160,9 @@ export class PgConnection implements PostgresConnection {
   }
 
   async run({ sql, values, returnsRows }: Statement): Promise<Answer> {
-    const name = this.#names !== null && values.length > 0 ? { name: this.#names.of(sql) } : {};
+    // Not within the bodies of transactions, which have the user's settings: the plan is made with those, and kept.
+    const isNamed = this.#names !== null && values.length > 0 && this.isInTransaction === false;
+    const name = isNamed ? { name: this.#names!.of(sql) } : {};
     const query = { text: sql, values, types: RAW, query_timeout: ANSWER_LIMIT_MS, ...name };
     const { rows, rowCount } = await this.#send(query);
     return returnsRows ? { rows, count: 0 } : { rows: NO_ROWS, count: rowCount ?? 0 };
@@ -230,31 +258,28 @@ export class PgSource implements PostgresSource {
     const connection = new PgConnection(client as PgClient, this.#names);
     try {
       await client.connect();
-      // Nobody's batch waits for long behind somebody else's transaction.
-      if (!transactionMode) await connection.command("set lock_timeout = '1s'");
+      if (!transactionMode) await connection.command(SET_UP);
       return connection;
     } catch (error) {
       connection.breaks();
       this.#discard(connection);
-      throw error;
+      throw troubleOf(error) === "other" ? cannotConnect(error) : error;
     }
   }
 }
 
-/** The user's own pool of node-postgres. */
+/** The user's own pool of node-postgres. Its sessions are left as they are: each statement is planned for itself. */
 export class PgPoolSource implements PostgresSource {
   readonly size: number;
   readonly #pool: PgPool;
-  readonly #names: Names | null;
 
-  constructor(pool: PgPool, { transactionMode }: { readonly transactionMode: boolean }) {
+  constructor(pool: PgPool) {
     this.#pool = pool;
-    this.#names = transactionMode ? null : new Names();
     this.size = pool.options.max ?? 10;
   }
 
   async open(): Promise<PostgresConnection> {
-    return new PgConnection(await this.#pool.connect(), this.#names);
+    return new PgConnection(await this.#pool.connect(), null);
   }
 
   giveBack(connection: PostgresConnection): Promise<void> {
@@ -272,13 +297,11 @@ export class PgPoolSource implements PostgresSource {
 /** A connection of postgres.js: reserved, or of a transaction that was begun by it. */
 export class PostgresJsConnection implements PostgresConnection {
   readonly handle: PostgresJs;
-  readonly #prepare: boolean;
   readonly isInTransaction = null;
   #isBroken = false;
 
-  constructor(sql: PostgresJs, prepare: boolean) {
+  constructor(sql: PostgresJs) {
     this.handle = sql;
-    this.#prepare = prepare;
   }
 
   get isBroken(): boolean {
@@ -286,12 +309,12 @@ export class PostgresJsConnection implements PostgresConnection {
   }
 
   async run({ sql, values, returnsRows }: Statement): Promise<Answer> {
-    const rows = await this.#send(this.handle.unsafe(sql, values, { prepare: this.#prepare }));
+    const rows = await this.#send(this.handle.unsafe(sql, values));
     return returnsRows ? { rows, count: 0 } : { rows: NO_ROWS, count: rows.count ?? 0 };
   }
 
   async query(sql: string, params: readonly Json[]): Promise<readonly Row[]> {
-    return [...(await this.#send(this.handle.unsafe(sql, params, { prepare: this.#prepare })))];
+    return [...(await this.#send(this.handle.unsafe(sql, params)))];
   }
 
   async command(sql: string): Promise<string> {
@@ -309,20 +332,18 @@ export class PostgresJsConnection implements PostgresConnection {
   }
 }
 
-/** The user's own `sql` of postgres.js. */
+/** The user's own `sql` of postgres.js. Its sessions are left as they are: each statement is planned for itself. */
 export class PostgresJsSource implements PostgresSource {
   readonly size: number;
   readonly #sql: PostgresJsPool;
-  readonly #prepare: boolean;
 
-  constructor(sql: PostgresJsPool, { transactionMode }: { readonly transactionMode: boolean }) {
+  constructor(sql: PostgresJsPool) {
     this.#sql = sql;
-    this.#prepare = !transactionMode;
     this.size = sql.options.max ?? 10;
   }
 
   async open(): Promise<PostgresConnection> {
-    return new PostgresJsConnection(await this.#sql.reserve(), this.#prepare);
+    return new PostgresJsConnection(await this.#sql.reserve());
   }
 
   giveBack({ handle, isBroken }: PostgresConnection): Promise<void> {
@@ -334,6 +355,12 @@ export class PostgresJsSource implements PostgresSource {
   close(): Promise<void> {
     return Promise.resolve();
   }
+}
+
+/** What the driver itself says in the course of logging in has no code. */
+function cannotConnect(cause: unknown): SagaError {
+  const said = cause instanceof Error ? cause.message : String(cause);
+  return new SagaError("store_unavailable", `Cannot connect to PostgreSQL: ${said}; look at the URL`, { cause });
 }
 
 async function end({ handle, isBroken }: PgConnection): Promise<void> {

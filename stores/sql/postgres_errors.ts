@@ -60,6 +60,11 @@ export function troubleOf(error: unknown): Trouble {
 
 const SQLSTATE = /^[0-9A-Z]{5}$/;
 
+/** Whether another transaction has kept a lock for longer than it was waited for. */
+export function isLockTimeout(error: unknown): boolean {
+  return codeOf(error) === "55P03";
+}
+
 /** Whether a connection is to be thrown away after the error. */
 export function breaksConnection(error: unknown): boolean {
   const trouble = troubleOf(error);

@@ -5,14 +5,21 @@ import type { RenewAnswer } from "../../src/store.ts";
 import { encodeInstant } from "./columns.ts";
 import type { Dialect } from "./dialect.ts";
 import { type BatchColumn, batchTable, batchValues, pieces } from "./postgres_batch.ts";
+import { goingRound } from "./postgres_locked.ts";
 import type { Renewer } from "./renew.ts";
-import { rows } from "./work.ts";
+import { rows, type SqlValue } from "./work.ts";
 
 const LEASE: readonly BatchColumn[] = [
   { name: "id", type: "name" },
   { name: "token", type: "name" },
   { name: "until", type: "instant" },
 ];
+
+interface Ready {
+  readonly executionId: string;
+  readonly token: string;
+  readonly values: readonly SqlValue[];
+}
 
 /** The renewer of PostgreSQL. Its work needs no transaction. */
 export function postgresRenewer(dialect: Dialect): Renewer {
@@ -27,9 +34,11 @@ export function postgresRenewer(dialect: Dialect): Renewer {
      returning execution.id, execution.owner, execution.request::text as request`,
   );
 
+  const goRound = goingRound<Ready>(dialect);
+
   return {
     renew(leases) {
-      const ready = leases.map(({ executionId, token, until }) => ({
+      const ready = leases.map(({ executionId, token, until }): Ready => ({
         executionId,
         token,
         values: [executionId, token, encodeInstant(dialect, until, "due_at")],
@@ -37,10 +46,12 @@ export function postgresRenewer(dialect: Dialect): Renewer {
       return function* () {
         const answers = new Map<string, RenewAnswer>();
         for (const piece of pieces(ready, () => 100)) {
-          const renewed = yield* rows(renew, batchValues(LEASE, piece.map(({ values }) => values)));
-          for (const { id, owner, request } of renewed) {
-            answers.set(keyOf(String(id), String(owner)), { kind: "renewed", request: requestOf(request) });
-          }
+          yield* goRound(piece, function* (part) {
+            const renewed = yield* rows(renew, batchValues(LEASE, part.map(({ values }) => values)));
+            for (const { id, owner, request } of renewed) {
+              answers.set(keyOf(String(id), String(owner)), { kind: "renewed", request: requestOf(request) });
+            }
+          });
         }
         return ready.map(({ executionId, token }) => answers.get(keyOf(executionId, token)) ?? { kind: "lost" });
       };

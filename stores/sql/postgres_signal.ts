@@ -4,7 +4,6 @@ import { type Instant, isFinished, type Status } from "../../src/domain/record.t
 import type { NewSignal, SignalAnswer } from "../../src/store.ts";
 import { encodeInstant, listOf, type Mappings } from "./columns.ts";
 import type { Dialect } from "./dialect.ts";
-import { parameterType } from "./postgres_dialect.ts";
 import { microseconds } from "./postgres_dialect.ts";
 import { rows, type Work } from "./work.ts";
 
@@ -25,7 +24,7 @@ export function postgresSignaller(dialect: Dialect, { signal: mapping, operation
          select id, status from saga_executions where id = ? for update
        ), stored as (
          insert into saga_signals (${listOf(stored)}, created_at)
-         select ${parameters}, coalesce(cast(?::text as timestamptz), clock_timestamp()) from locked
+         select ${parameters}, coalesce(${dialect.parameter("instant")}, clock_timestamp()) from locked
          where status in ('running', 'compensating', 'blocked')
          on conflict (saga_execution_id, signal_id) do nothing
          returning saga_execution_id, created_at
@@ -42,7 +41,7 @@ export function postgresSignaller(dialect: Dialect, { signal: mapping, operation
   const audited = text(
     `, audited as (
          insert into saga_operations (${listOf(operation.columns)})
-         select ${operation.types.map((type) => `cast(?::text as ${parameterType(type)})`).join(", ")} from stored
+         select ${operation.types.map((type) => dialect.parameter(type)).join(", ")} from stored
        )`,
   );
 
