@@ -93,6 +93,21 @@ withMysql("migrations on MySQL", () => {
     await drop();
   });
 
+  Deno.test("mysql: tables of our names that are another system's are left alone, and refused", async () => {
+    const { url, drop } = await emptyDatabase();
+    await query("create table saga_executions (id varchar(36) primary key, context json)", url);
+    const store = mysqlStore({ url });
+    for (let time = 0; time < 2; time++) {
+      await assert.rejects(
+        store.migrate(),
+        (error) => isSagaError(error, "schema_missing") && /another system; rename/.test(error.message),
+      );
+    }
+    assert.deepEqual((await query("show tables", url)).length, 1);
+    await store.close();
+    await drop();
+  });
+
   Deno.test("mysql: tables compare byte by byte, whatever the database's own collation", async () => {
     const { url, drop } = await emptyDatabase();
     const name = new URL(url).pathname.slice(1);
