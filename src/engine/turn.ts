@@ -278,7 +278,7 @@ class Turn {
             tx: transaction.tx,
             onThrown: (error) => void thrown.push(error),
           });
-          if (performed.kind !== "succeeded") {
+          if (performed.kind !== "succeeded" && performed.kind !== "completed") {
             // The store is to see what the code threw: after a conflict it runs the body again.
             ended = { performed, error: thrown.length > 0 ? thrown[0] : new RolledBack(performed) };
             throw ended.error;

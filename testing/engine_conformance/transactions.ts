@@ -43,7 +43,6 @@ export function transactionCases({ add, addIf }: Cases): void {
     const [what, end, status] of [
       ["skips", ({ skip }: Verdicts) => skip("no need"), "skipped"],
       ["fails", ({ fail }: Verdicts) => fail("declined"), "failed"],
-      ["completes", ({ complete }: Verdicts) => complete("that is all"), "succeeded"],
     ] as const
   ) {
     addTx(`a transactional step that ${what} is rolled back, and recorded all the same`, async (world) => {
@@ -58,6 +57,20 @@ export function transactionCases({ add, addIf }: Cases): void {
       assert.equal(attempts[0]?.undo, "none");
     });
   }
+
+  addTx("a transactional step that completes the execution commits its effect with it", async (world) => {
+    await table(world);
+    const definition = saga("tx.completes")
+      .transaction("pay", async ({ tx, key, complete }) => {
+        await tx.query(`insert into effects (k) values ('${key}')`);
+        return complete("that is all");
+      })
+      .step("never", () => ({ ran: true }));
+    const { id } = await world.begin(definition);
+    const { execution, attempts } = await world.ended(id);
+    assert.deepEqual([execution.status, attempts.map((row) => row.status)], ["completed", ["succeeded"]]);
+    assert.deepEqual(await effects(world), [`${id}:pay`]);
+  });
 
   addTx("a transactional step that throws is rolled back and tried again", async (world) => {
     await table(world);
@@ -347,7 +360,6 @@ export function transactionCases({ add, addIf }: Cases): void {
 interface Verdicts {
   skip(reason: string): unknown;
   fail(reason: string): unknown;
-  complete(reason: string): unknown;
 }
 
 async function table(world: World): Promise<void> {
