@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { isSagaError } from "../src/errors.ts";
 import { anExecution } from "../testing/factories.ts";
-import { driverError, emptyDatabase, meddledPool, query, withMysql } from "./fixtures/mysql.ts";
+import { driverError, dropDatabasesAtTheEnd, emptyDatabase, meddledPool, query, withMysql } from "./fixtures/mysql.ts";
 import { mysqlStore } from "./mysql.ts";
 import { MYSQL_MIGRATIONS } from "./sql/mysql_schema.ts";
 
@@ -13,6 +13,8 @@ async function versionsOf(url: string): Promise<readonly unknown[]> {
 }
 
 withMysql("migrations on MySQL", () => {
+  dropDatabasesAtTheEnd();
+
   Deno.test("mysql: migrations have ascending versions", () => {
     assert.deepEqual(VERSIONS, VERSIONS.map((_, index) => index + 1));
   });
