@@ -117,8 +117,8 @@ async function measureIdle(dir: string, options: BenchOptions): Promise<Figures>
   return await withPair(dir, options, async (pair) => {
     const { common } = await commonFigures(pair, { ...options, rounds: 1 });
     const { counts } = pair;
-    collectGarbage();
-    await setTimeout(SETTLE_MS);
+    tell(`leaving it alone for ${options.settleSeconds} s`);
+    await setTimeout(options.settleSeconds * 1_000);
     tell(`looking on for ${options.idleSeconds} s`);
     const before = { ...counts, cpu: process.cpuUsage(), at: performance.now() };
     await setTimeout(options.idleSeconds * 1_000);
@@ -141,8 +141,6 @@ async function measureIdle(dir: string, options: BenchOptions): Promise<Figures>
 }
 
 const MEGABYTE = 1_048_576;
-/** For what a busy engine leaves behind: timers that run out, garbage. */
-const SETTLE_MS = 1_000;
 
 interface OpenEngine {
   readonly engine: CheckoutEngine;
