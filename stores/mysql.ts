@@ -339,16 +339,18 @@ class MysqlStore implements Store {
     this.#transactions.set(transaction.tx, transaction);
     const outcome = await runOnce(body, transaction);
     transaction.end();
-    // Whatever the body made of it: nothing was committed, and the connection may have been given up by the server.
-    if (connection.isBroken) {
-      throw new LostInBody(transaction.conflict ?? ("thrown" in outcome ? outcome.thrown : null));
+    // Whatever the body made of it: the server has undone it, or forgotten it.
+    if (transaction.conflict !== null) {
+      throw connection.isBroken ? new LostInBody(transaction.conflict) : transaction.conflict;
     }
-    if (transaction.conflict !== null) throw transaction.conflict;
     if ("thrown" in outcome) {
-      // The driver's own words for a conflict, from the handle: reason to run the body again, as in a query.
-      if (troubleOf(outcome.thrown) === "conflict") throw outcome.thrown;
+      // The driver's own words, from the handle: reason to run the body again, as in a query.
+      const trouble = troubleOf(outcome.thrown);
+      if (trouble === "lost" && connection.isBroken) throw new LostInBody(outcome.thrown);
+      if (trouble === "conflict") throw outcome.thrown;
       return outcome;
     }
+    if (connection.isBroken) throw new LostInBody(connectionLost());
     // If the answer to this is lost, it may have been done: the caller has to look.
     await session.commit();
     return outcome;
@@ -419,6 +421,10 @@ class LostInBody extends Error {
   constructor(cause: unknown) {
     super("The connection was lost inside a transaction's body", { cause });
   }
+}
+
+function connectionLost(): Error {
+  return Object.assign(new Error("the server closed it"), { code: "PROTOCOL_CONNECTION_LOST" });
 }
 
 async function runOnce<T>(

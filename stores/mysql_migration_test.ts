@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { isSagaError } from "../src/errors.ts";
 import { anExecution } from "../testing/factories.ts";
-import { driverError, emptyDatabase, meddledPool, query, withMysql } from "./fixtures/mysql.ts";
+import { driverError, dropDatabasesAtTheEnd, emptyDatabase, meddledPool, query, withMysql } from "./fixtures/mysql.ts";
 import { mysqlStore } from "./mysql.ts";
 import { MYSQL_MIGRATIONS } from "./sql/mysql_schema.ts";
 
@@ -13,6 +13,8 @@ async function versionsOf(url: string): Promise<readonly unknown[]> {
 }
 
 withMysql("migrations on MySQL", () => {
+  dropDatabasesAtTheEnd();
+
   Deno.test("mysql: migrations have ascending versions", () => {
     assert.deepEqual(VERSIONS, VERSIONS.map((_, index) => index + 1));
   });
@@ -89,6 +91,21 @@ withMysql("migrations on MySQL", () => {
     await assert.rejects(late.load(["a"]), isNewer);
     await assert.rejects(late.migrate(), isNewer);
     await late.close();
+    await store.close();
+    await drop();
+  });
+
+  Deno.test("mysql: tables of our names that are another system's are left alone, and refused", async () => {
+    const { url, drop } = await emptyDatabase();
+    await query("create table saga_executions (id varchar(36) primary key, context json)", url);
+    const store = mysqlStore({ url });
+    for (let time = 0; time < 2; time++) {
+      await assert.rejects(
+        store.migrate(),
+        (error) => isSagaError(error, "schema_missing") && /another system; rename/.test(error.message),
+      );
+    }
+    assert.deepEqual((await query("show tables", url)).length, 1);
     await store.close();
     await drop();
   });

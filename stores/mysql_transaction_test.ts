@@ -146,10 +146,10 @@ withMysql("transactions on MySQL", () => {
       );
       while (entered.length < 2) await store.load(["a"]);
       assert.deepEqual(await Promise.all([store.load(["a"]), store.load(["b"])]), [[null], [null]]);
-      assert.deepEqual(entered, [1, 2]);
+      assert.equal(entered.length, 2);
       gate.resolve();
       await Promise.all(bodies);
-      assert.deepEqual(entered, [1, 2, 3, 4]);
+      assert.deepEqual(entered.toSorted(), [1, 2, 3, 4]);
     }));
 
   Deno.test("mysql: insert() within a transaction on a connection of callbacks, begun by the caller", () =>

@@ -54,9 +54,12 @@ export function mysqlClaimer(dialect: Dialect): MysqlClaimer {
  */
 export function nextWakeText(dialect: Dialect, partitions: number): string {
   const earliest = dialect.text(
-    `(select wake_at from saga_executions force index (saga_executions_wake)
+    `select wake_at from saga_executions force index (saga_executions_wake)
       where "partition" = ? and wake_at is not null and ${dialect.isIn(definitionOf(dialect))}
-        and (? = 1 or owner is null) order by wake_at limit 1)`,
+        and (? = 1 or owner is null) order by wake_at limit 1`,
   );
-  return `select min(wake_at) as wake_at from (${Array(partitions).fill(earliest).join(" union all ")}) as earliest`;
+  if (partitions === 1) return earliest;
+  return `select min(wake_at) as wake_at from (${
+    Array(partitions).fill(`(${earliest})`).join(" union all ")
+  }) as lanes`;
 }

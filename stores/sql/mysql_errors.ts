@@ -44,6 +44,7 @@ const BY_NUMBER: Readonly<Record<number, Trouble>> = {
   1041: "unavailable",
   1044: "unavailable", // access denied
   1045: "unavailable",
+  1047: "unavailable", // a node of a cluster that is not ready
   1049: "unavailable", // no such database
   1129: "unavailable", // host blocked
   1130: "unavailable",

@@ -9,13 +9,29 @@
  * Each index serves a query, named beside it. Neither server has indexes of some rows only, so each holds all.
  */
 
+import { SagaError } from "../../src/errors.ts";
 import type { Dialect } from "./dialect.ts";
 import type { Migration } from "./schema.ts";
+import { rows, type Steps } from "./work.ts";
 
 /** All migrations, oldest first. */
 export const MYSQL_MIGRATIONS: readonly Migration[] = [
   { version: 1, olderMayRun: false, statements: createTables },
 ];
+
+/** Refuses tables of our names that are somebody else's: `create table if not exists` would take them for ours. */
+export function* refuseStrangers(): Steps<void> {
+  const columns = yield* rows(
+    "select column_name as name from information_schema.columns" +
+      " where table_schema = database() and table_name = 'saga_executions'",
+    [],
+  );
+  if (columns.length === 0 || columns.some((column) => column.name === "revision")) return;
+  throw new SagaError(
+    "schema_missing",
+    "Cannot migrate the database: it has a table saga_executions of another system; rename that, or use another database",
+  );
+}
 
 /** An id: at most 255 bytes. */
 const ID = "varchar(255)";

@@ -11,7 +11,7 @@ import { type Flavour, mysqlDialect, mysqlDialectOf } from "./mysql_dialect.ts";
 import { type MysqlInserter, mysqlInserter } from "./mysql_insert.ts";
 import { type MysqlLoader, mysqlLoader } from "./mysql_load.ts";
 import { type MysqlRenewer, mysqlRenewer } from "./mysql_renew.ts";
-import { MYSQL_MIGRATIONS } from "./mysql_schema.ts";
+import { MYSQL_MIGRATIONS, refuseStrangers } from "./mysql_schema.ts";
 import { type MysqlSignaller, mysqlSignaller } from "./mysql_signal.ts";
 import { mysqlWorkerKeeper } from "./mysql_workers.ts";
 import { type Pruner, pruner } from "./prune.ts";
@@ -62,7 +62,14 @@ export function mysqlWork(): MysqlWork {
     ...mysqlSignaller(dialect, maps),
     workers: mysqlWorkerKeeper(dialect, maps),
 
-    migrateOn: (flavour, now) => migrator(mysqlDialectOf(flavour), MYSQL_MIGRATIONS).migrate(now),
+    migrateOn(flavour, now) {
+      const { migrate } = migrator(mysqlDialectOf(flavour), MYSQL_MIGRATIONS);
+      return function* (): Steps<void> {
+        yield* refuseStrangers();
+        yield* migrate(now)();
+      };
+    },
+
     lock(id) {
       return function* (): Steps<void> {
         yield* rows(lock, [id]);
