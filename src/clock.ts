@@ -19,7 +19,12 @@ const MAX_TIMEOUT_MS = 2_147_483_647;
 export const systemClock: Clock = {
   now: () => Date.now(),
   setTimer(delayMs, callback) {
-    const timer = setTimeout(callback, Math.min(Math.max(0, delayMs), MAX_TIMEOUT_MS));
+    let timer: ReturnType<typeof setTimeout>;
+    const wait = (leftMs: number) => {
+      const partMs = Math.min(leftMs, MAX_TIMEOUT_MS);
+      timer = setTimeout(partMs < leftMs ? () => wait(leftMs - partMs) : callback, partMs);
+    };
+    wait(Math.max(0, delayMs));
     return () => clearTimeout(timer);
   },
   soon: (callback) => void setImmediate(callback),

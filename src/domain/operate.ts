@@ -212,6 +212,6 @@ function requestPending(request: Request): Operated {
   return {
     kind: "refused",
     code: "request_pending",
-    message: `${who} asked to ${request.action} it, which waits for the open attempt to end`,
+    message: `${who} has asked to ${request.action} it, which is still to be carried out`,
   };
 }

@@ -1,6 +1,6 @@
 /** The engine: starts executions, runs workers, and lets people see and act. */
 
-import { type Clock, systemClock } from "../clock.ts";
+import { systemClock } from "../clock.ts";
 import { flagAt, inside, optionsAt, type Place, refusal, wholeNumberAt } from "../definition/check.ts";
 import type { Definition } from "../definition/definition.ts";
 import type { AnyDefinition, InputOf } from "../definition/inference.ts";
@@ -23,7 +23,7 @@ import {
 } from "../domain/record.ts";
 import { SagaError, show } from "../errors.ts";
 import type { Exchange } from "../exchange.ts";
-import { type Logger, silentLogger } from "../logger.ts";
+import { silentLogger } from "../logger.ts";
 import type { Store } from "../store.ts";
 import { localExchange } from "../../exchanges/local.ts";
 import { Bag, type Placed } from "./bag.ts";
@@ -37,11 +37,13 @@ import {
   operate,
   type OperationOptions,
   operationOptions,
+  verb,
 } from "./operations.ts";
 import {
   ENGINE_KEYS,
   type EngineOptions,
   MAKE,
+  partsOf,
   refuseTransactions,
   type RetentionOptions,
   type SignalOptions,
@@ -49,12 +51,13 @@ import {
   statusesOf,
   stopMs,
   type StopOptions,
-  storeOf,
   type WorkOptions,
 } from "./options.ts";
 import { DECISIONS, type Decisions, hintOf, Parts } from "./parts.ts";
+import { Outage } from "./outage.ts";
 import { secureRandom } from "./random.ts";
 import { type Resumed, type ResumeOptions, resumeStuck } from "./resume.ts";
+import { safeLogger } from "./safe_logger.ts";
 import { settingsOf } from "./settings.ts";
 import { newExecution, start, START_KEYS, type Started, type StartOptions } from "./start.ts";
 import { Waiting, type WaitOptions } from "./waiting.ts";
@@ -104,23 +107,30 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
    */
   constructor(options: EngineOptions<D>) {
     const checked = optionsAt(MAKE, options, ENGINE_KEYS);
-    const store = storeOf(checked.store);
-    const clock = new EngineClock((checked.clock as Clock | undefined) ?? systemClock);
-    const logger = (checked.logger as Logger | undefined) ?? silentLogger;
+    const given = partsOf(checked);
+    const { store } = given;
+    const clock = new EngineClock(given.clock ?? systemClock);
+    const logger = given.logger === null ? silentLogger : safeLogger(given.logger);
+    const random = given.random ?? secureRandom();
     const settings = settingsOf(options, MAKE);
     const known: Registry = registry(options.definitions);
     if (!store.transactional) refuseTransactions(store, known);
-    this.#ownExchange = checked.exchange === undefined ? localExchange() : null;
-    const load = (id: string) => this.#parts.load(id);
-    this.#waiting = new Waiting({ clock, pollMs: settings.waitIntervalMs, status: (ids) => store.status(ids), load });
+    this.#ownExchange = given.exchange === null ? localExchange() : null;
+    this.#waiting = new Waiting({
+      clock,
+      pollMs: settings.waitIntervalMs,
+      status: (ids) => store.status(ids),
+      load: (id) => this.#parts.load(id),
+      outage: new Outage(clock, logger, random),
+    });
     this.#parts = new Parts({
       store,
-      exchange: this.#ownExchange ?? checked.exchange as Exchange,
+      exchange: given.exchange ?? this.#ownExchange ?? localExchange(),
       registry: known,
-      resources: checked.resources ?? {},
+      resources: given.resources,
       clock,
       logger,
-      random: (checked.random as (() => number) | undefined) ?? secureRandom(),
+      random,
       settings,
       events: new EventBus(logger),
       waiting: this.#waiting,
@@ -173,6 +183,9 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
     const place: Place = { code: "invalid_options", action: "work", path: "options" };
     const checked = optionsAt(place, options, ["partitions", "name"]);
     const name = checked.name === undefined ? this.#workerName() : checkText(checked.name, "the name of a worker");
+    if ([...this.#workers].some((worker) => worker.name === name)) {
+      throw refusal(inside(place, "name"), name, "another worker of this engine has it: leases tell them apart by it");
+    }
     const loop = new WorkerLoop(name, this.#parts, slotsOf(checked.partitions, place));
     this.#workers.add(loop);
     loop.start();
@@ -203,12 +216,15 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
       throw refusal(inside(place, "signal"), signal, "use an AbortSignal");
     }
     flagAt(inside(place, "throughBlocked"), throughBlocked);
+    this.#parts.refuseInside();
     return await this.#waiting.wait(checkText(id, "the id of an execution"), options);
   }
 
   /** The execution as it is stored, or null. */
   async get(id: string): Promise<Execution | null> {
-    return (await this.#parts.load(checkText(id, "the id of an execution")))?.execution ?? null;
+    const checked = checkText(id, "the id of an execution");
+    await this.#begin();
+    return (await this.#parts.load(checked))?.execution ?? null;
   }
 
   /**
@@ -231,9 +247,14 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
     return (await this.#record(id, "list the signals of")).signals;
   }
 
-  /** What people did to it and why, oldest first. */
+  /**
+   * What people did to it and why, oldest first.
+   *
+   * @throws {SagaError} `not_found`
+   */
   async operations(id: string): Promise<readonly Operation[]> {
-    return await this.#parts.store.operations(checkText(id, "the id of an execution"));
+    const { execution } = await this.#record(id, "list the operations of");
+    return await this.#parts.store.operations(execution.id);
   }
 
   /**
@@ -339,14 +360,15 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
   }
 
   /**
-   * Starts a finished execution's definition, version, input and resource once more, as a new execution.
+   * Starts a finished execution's definition, version, input, resource and active key once more, as a new execution. If
+   * another one holds the key, `created` is false.
    *
    * @throws {SagaError} `not_found`; `wrong_state` if it is not finished; `unknown_definition`
    */
   async rerun(id: string, options: Omit<OperationOptions, "epoch"> = {}): Promise<Started> {
     const place: Place = { code: "invalid_options", action: `run execution ${show(id)} again`, path: "options" };
     const by = operationOptions(place, options);
-    const record = await this.#record(id, "run again");
+    const record = await this.#record(id, "rerun");
     const { execution } = record;
     if (!isFinished(execution.status)) {
       throw new SagaError(
@@ -363,7 +385,14 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
     const resource = resourceType === null || resourceId === null
       ? {}
       : { resource: { type: resourceType, id: resourceId } };
-    const again = await newExecution(this.#parts, definition, { input, partition, ...resource }, place);
+    const key = execution.activeKey === null ? {} : { activeKey: execution.activeKey };
+    // The input has passed the schema once; what a schema makes of its own output nobody knows.
+    const again = await newExecution(this.#parts, { ...definition, input: null }, {
+      input,
+      partition,
+      ...resource,
+      ...key,
+    }, place);
     const started = await this.#start(again);
     await this.#note(record, by, { executionId: started.execution.id });
     return started;
@@ -494,7 +523,7 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
 
   /** Before what depends on the time: the offset to the database's clock, which may have changed since it was known. */
   #begin(): Promise<void> {
-    if (this.#closing !== null) return Promise.reject(closed("start an execution"));
+    if (this.#closing !== null) return Promise.reject(closed("use the engine"));
     const { clock, store } = this.#parts;
     if (!clock.isOlderThan(COMPARE_EVERY_MS)) return Promise.resolve();
     this.#comparing ??= clock.follow(() => store.now()).then(() => {}).finally(() => this.#comparing = null);
@@ -506,7 +535,10 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
     const end = start(this.#parts, execution, { tx, worker: this.#workerFor(execution.partition) });
     const starting = this.#starting.add({ end, place: -1 });
     try {
-      return await end;
+      const started = await end;
+      // The worker goes on with this very object: the caller must not be able to change it.
+      Object.freeze(started.execution);
+      return started;
     } finally {
       this.#starting.remove(starting);
     }
@@ -517,8 +549,12 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
     const known = typeof name === "string" && typeof version === "number"
       ? this.#parts.registry.get(name, version)
       : null;
-    if (known === null) throw unknownDefinition(name, version);
-    return known;
+    if (known !== null) return known;
+    if (typeof name === "string") throw unknownDefinition(name, version);
+    throw new SagaError(
+      "unknown_definition",
+      `Cannot find the definition ${show(definition)}: use what saga() returns`,
+    );
   }
 
   #workerFor(partition: string): WorkerLoop | null {
@@ -531,7 +567,7 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
   }
 
   #onWake(at: Instant, partition: string): void {
-    for (const worker of this.#workers) if (worker.slots.has(partition)) worker.onWake(at);
+    for (const worker of this.#workers) if (worker.slots.has(partition)) worker.onWake(at, partition);
   }
 
   /** Somebody should look now: by a hint if one reaches anybody, or by our own sweep. */
@@ -553,7 +589,7 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
     options: OperationOptions & { readonly result?: JsonObject },
     result: JsonObject | null = null,
   ): Promise<Execution> {
-    const place: Place = { code: "invalid_options", action: `${action} execution ${show(id)}`, path: "options" };
+    const place: Place = { code: "invalid_options", action: `${verb(action)} execution ${show(id)}`, path: "options" };
     const by = operationOptions(place, options, action === "skip_step" ? ["epoch", "result"] : ["epoch"]);
     await this.#begin();
     return await operate(this.#parts, checkText(id, "the id of an execution"), action, { ...by, result });

@@ -227,7 +227,8 @@ function courseEvents(before: Execution, change: Change): readonly SagaEvent[] {
 /** What every event tells of an execution. */
 export function base(execution: Execution): EventBase {
   return {
-    execution,
+    // The turn goes on with this very object: a subscriber must not be able to change it.
+    execution: Object.freeze(execution),
     executionId: execution.id,
     sagaName: execution.sagaName,
     status: execution.status,

@@ -180,6 +180,7 @@ function rejected(
   );
 }
 
-function verb(action: OperatorAction): string {
+/** An action in words. */
+export function verb(action: OperatorAction): string {
   return action === "skip_step" ? "skip a step of" : action;
 }

@@ -80,12 +80,53 @@ export const MAKE: Place = { code: "invalid_options", action: "make an engine", 
 const DEFAULT_CONCURRENCY = 10;
 const DEFAULT_STOP_MS = 30_000;
 
-/** The store among an engine's options. */
-export function storeOf(value: unknown): Store {
-  if (typeof value === "object" && value !== null && typeof (value as Partial<Store>).commit === "function") {
-    return value as Store;
+/** The parts among an engine's options, as far as one can tell by their methods. */
+export function partsOf(
+  options: { readonly [Key in (typeof ENGINE_KEYS)[number]]?: unknown },
+): Readonly<
+  {
+    store: Store;
+    exchange: Exchange | null;
+    logger: Logger | null;
+    clock: Clock | null;
+    random: (() => number) | null;
+    resources: unknown;
   }
-  throw refusal(inside(MAKE, "store"), value, 'use a store, such as sqliteStore({ path: "app.sqlite" })');
+> {
+  const { random, resources = {} } = options;
+  if (random !== undefined && typeof random !== "function") {
+    throw refusal(inside(MAKE, "random"), random, "use a function that returns numbers in [0, 1)");
+  }
+  if (typeof resources !== "object" || resources === null) {
+    throw refusal(inside(MAKE, "resources"), resources, "use an object with what the definitions need");
+  }
+  return {
+    store: partOf("store", options.store, ["commit", "load", "insert"], STORE_ADVICE),
+    exchange: optionalPartOf("exchange", options.exchange, ["publish", "consume", "reaches"], EXCHANGE_ADVICE),
+    logger: optionalPartOf("logger", options.logger, ["debug", "info", "warn", "error"], "use console, or one like it"),
+    clock: optionalPartOf("clock", options.clock, ["now", "setTimer", "soon"], "leave it out, or use a virtual clock"),
+    random: (random as (() => number) | undefined) ?? null,
+    resources,
+  };
+}
+
+const STORE_ADVICE = 'use a store, such as sqliteStore({ path: "app.sqlite" })';
+const EXCHANGE_ADVICE = "leave it out, or use an exchange";
+
+function optionalPartOf<Part>(
+  key: string,
+  value: unknown,
+  methods: readonly (keyof Part & string)[],
+  advice: string,
+): Part | null {
+  return value === undefined ? null : partOf(key, value, methods, advice);
+}
+
+function partOf<Part>(key: string, value: unknown, methods: readonly (keyof Part & string)[], advice: string): Part {
+  const isPart = typeof value === "object" && value !== null &&
+    methods.every((method) => typeof (value as Part)[method] === "function");
+  if (isPart) return value as Part;
+  throw refusal(inside(MAKE, key), value, advice);
 }
 
 /** Refuses transactional steps on a store that has no transactions. */

@@ -107,17 +107,17 @@ export class Parts {
   }
 
   commit(change: Change): Promise<CommitAnswer> {
-    this.#refuseInside();
+    this.refuseInside();
     return this.#commits.submit(change);
   }
 
   insert(execution: Execution): Promise<InsertAnswer> {
-    this.#refuseInside();
+    this.refuseInside();
     return this.#inserts.submit(execution);
   }
 
   async load(id: string): Promise<ExecutionRecord | null> {
-    this.#refuseInside();
+    this.refuseInside();
     const record = await this.#loads.submit(id);
     return record === null ? null : frozen(record);
   }
@@ -167,7 +167,7 @@ export class Parts {
   }
 
   /** Before it is queued: what waits in a batch for a body that waits for the batch would wait for ever. */
-  #refuseInside(): void {
+  refuseInside(): void {
     if (this.store.isInside !== true) return;
     throw new SagaError(
       "inside_transaction",

@@ -4,6 +4,7 @@ import { inside, optionsAt, type Place, refusal, wholeNumberAt } from "../defini
 import { type Duration, durationMs } from "../definition/duration.ts";
 import { park } from "../domain/operate.ts";
 import type { ExecutionRecord } from "../domain/record.ts";
+import { SagaError } from "../errors.ts";
 import type { Claimed, ClaimOptions, DefinitionKey } from "../store.ts";
 import { base } from "./events.ts";
 import { operate } from "./operations.ts";
@@ -113,9 +114,10 @@ function send(parts: Parts, record: ExecutionRecord, claimed: Claimed): string {
 
 async function giveItUp(parts: Parts, record: ExecutionRecord, how: "block" | "compensate"): Promise<boolean> {
   if (how === "compensate") {
-    const { id } = record.execution;
-    await operate(parts, id, "compensate", { actor: "resumeStuck", reason: "Hints had no effect" });
-    return true;
+    const refusal = await compensated(parts, record.execution.id);
+    if (refusal === null) return true;
+    // Past its pivot there is no way back: a person has to look. Whatever else is in the way is somebody at work.
+    if (refusal.code !== "past_pivot") return false;
   }
   const change = park(record, "not_taken_up", parts.making("resume"));
   if (change === null) return false;
@@ -123,6 +125,19 @@ async function giveItUp(parts: Parts, record: ExecutionRecord, how: "block" | "c
   if (answer.kind === "committed") parts.committed(record, change, null);
   return answer.kind === "committed";
 }
+
+/** Asks for the compensation; the refusal, if there is one. */
+async function compensated(parts: Parts, id: string): Promise<SagaError | null> {
+  try {
+    await operate(parts, id, "compensate", { actor: "resumeStuck", reason: "Hints had no effect" });
+    return null;
+  } catch (error) {
+    if (error instanceof SagaError && REFUSALS.has(error.code)) return error;
+    throw error;
+  }
+}
+
+const REFUSALS: ReadonlySet<string> = new Set(["wrong_state", "attempt_open", "request_pending", "past_pivot"]);
 
 function partitionsOf(parts: Parts, consumed: readonly string[]): readonly string[] {
   const { registry } = parts;

@@ -27,11 +27,11 @@ export class Sweeper {
   #announcedAt: Instant | null = null;
   /** Offset to the database's clock when it was looked at last. */
   #offsetMs = 0;
-  /** The earliest wake time that this process knows of. */
-  #expected: Instant = Infinity;
+  /** When each partition has to be looked at, as far as this process knows; while its slots are full it waits. */
+  readonly #expected = new Map<string, Instant>();
+  /** When each partition was looked at last. */
+  readonly #lookedAt = new Map<string, Instant>();
   #wakeUp: (() => void) | null = null;
-  /** The last claim was cut short because the slots were full. */
-  #isHungry = false;
 
   constructor(worker: WorkerLoop) {
     this.#worker = worker;
@@ -41,16 +41,16 @@ export class Sweeper {
     return this.#lastSweepAt;
   }
 
-  /** Something becomes due then. */
-  expect(at: Instant): void {
-    if (at >= this.#expected) return;
-    this.#expected = at;
+  /** Something in the partition becomes due then. */
+  expect(partition: string, at: Instant): void {
+    if (at >= (this.#expected.get(partition) ?? Infinity)) return;
+    this.#expected.set(partition, at);
     this.#wakeUp?.();
   }
 
-  /** A slot is free again: there may be more to claim. */
+  /** A slot is free again: what was due in its partition and had none can be claimed. */
   slotFreed(): void {
-    if (this.#isHungry) this.#wakeUp?.();
+    this.#wakeUp?.();
   }
 
   /** Sweeps until the worker stops. */
@@ -72,7 +72,7 @@ export class Sweeper {
   #failed(error: unknown): void {
     const { outage, parts } = this.#worker;
     this.#worker.noteConnection(false);
-    this.#expected = Infinity;
+    this.#expected.clear();
     if (isOutage(error)) return outage.note(error);
     const { class: name, message } = describeError(error);
     parts.logger.error(`The sweep failed (${name}: ${message}); it tries again`);
@@ -82,10 +82,13 @@ export class Sweeper {
     const { parts } = this.#worker;
     const { store, clock } = parts;
     const free = this.#freePartitions();
-    this.#isHungry = free.length < this.#worker.slots.size;
+    this.#remindOfFull();
     if (free.length === 0) return;
-    const known = this.#expected;
-    this.#expected = Infinity;
+    const known = this.#earliest(free);
+    for (const partition of free) {
+      this.#expected.delete(partition);
+      this.#lookedAt.set(partition, clock.now());
+    }
     const filter: WakeFilter = {
       partitions: free,
       definitions: parts.registry.keys,
@@ -95,27 +98,48 @@ export class Sweeper {
     const wakeAt = known <= clock.now() ? known : await store.nextWake(filter);
     this.#lastSweepAt = clock.now();
     if (wakeAt === null) return;
-    if (wakeAt > clock.now()) return this.expect(wakeAt);
-    // There may be more: the next sweep follows at once, or as soon as a slot is free.
-    if (await this.#claim(filter) > 0) return this.expect(clock.now());
+    if (wakeAt > clock.now()) return this.#expectIn(free, wakeAt);
+    if (await this.#claim(filter)) return;
     const next = await store.nextWake(filter);
     // Due and yet not to be had: another worker is claiming it.
-    if (next !== null) this.expect(Math.max(next, clock.now() + CLAIM_PAUSE_MS));
+    if (next !== null) this.#expectIn(free, Math.max(next, clock.now() + CLAIM_PAUSE_MS));
   }
 
   #freePartitions(): readonly string[] {
     return [...this.#worker.slots].filter(([, slots]) => slots.free > 0).map(([partition]) => partition);
   }
 
-  async #claim(filter: WakeFilter): Promise<number> {
-    let count = 0;
+  /** A partition that has been full for a whole interval is looked at as soon as it has a free slot. */
+  #remindOfFull(): void {
+    const { parts, slots } = this.#worker;
+    const now = parts.clock.now();
+    for (const [partition, { free }] of slots) {
+      const lookedAt = this.#lookedAt.get(partition) ?? -Infinity;
+      if (free === 0 && now >= lookedAt + parts.settings.sweepIntervalMs) this.#expected.set(partition, now);
+    }
+  }
+
+  #earliest(partitions: readonly string[]): Instant {
+    return Math.min(...partitions.map((partition) => this.#expected.get(partition) ?? Infinity));
+  }
+
+  #expectIn(partitions: readonly string[], at: Instant): void {
+    for (const partition of partitions) this.expect(partition, at);
+  }
+
+  /** Claims what is due for the free slots. Whether there was anything: then there may be more. */
+  async #claim(filter: WakeFilter): Promise<boolean> {
     const { parts } = this.#worker;
     const { settings, clock } = parts;
     const crowded = await this.#crowded(filter.partitions);
+    let isAny = false;
     // Each with its own free slots: what is claimed and finds no slot would have used up a hint for nothing.
     for (const partition of filter.partitions) {
       const limit = this.#worker.slots.get(partition)?.free ?? 0;
-      if (limit === 0) continue;
+      if (limit === 0) {
+        this.expect(partition, clock.now());
+        continue;
+      }
       const isCrowded = crowded.has(partition);
       const claimed = await parts.store.claimDue({
         ...filter,
@@ -126,9 +150,11 @@ export class Sweeper {
         counted: !isCrowded,
       });
       for (const one of claimed) await this.#takeUp(one);
-      count += claimed.length;
+      // The next sweep follows at once, or as soon as the partition has a free slot.
+      if (claimed.length > 0) this.expect(partition, clock.now());
+      isAny ||= claimed.length > 0;
     }
-    return count;
+    return isAny;
   }
 
   async #takeUp(claimed: Claimed): Promise<void> {
@@ -217,8 +243,7 @@ export class Sweeper {
     let until = now + Math.ceil(settings.sweepIntervalMs * (0.8 + random() * 0.2));
     const takesOverAt = this.#worker.takesOverAt;
     if (takesOverAt !== null && takesOverAt > now) until = Math.min(until, takesOverAt);
-    const planned = () =>
-      this.#isHungry && this.#freePartitions().length === 0 ? until : Math.min(until, this.#expected);
+    const planned = () => Math.min(until, this.#earliest(this.#freePartitions()));
     if (planned() <= now && now > before) return;
     const lateMs = await this.#pause(planned, stopping);
     // A loop that was frozen for so long has missed heartbeats: others may rightly have taken over.

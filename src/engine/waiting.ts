@@ -5,6 +5,7 @@ import type { Execution, ExecutionRecord } from "../domain/record.ts";
 import { isFinished, type Status } from "../domain/record.ts";
 import { causeOf, SagaError } from "../errors.ts";
 import type { ExecutionStatus } from "../store.ts";
+import { isOutage, type Outage } from "./outage.ts";
 
 /** How to wait. */
 export interface WaitOptions {
@@ -20,6 +21,8 @@ export interface WaitingSource {
   readonly pollMs: number;
   readonly status: (ids: readonly string[]) => Promise<readonly (ExecutionStatus | null)[]>;
   readonly load: (id: string) => Promise<ExecutionRecord | null>;
+  /** Where an outage is noted: those who wait go on waiting through it. */
+  readonly outage: Outage;
 }
 
 interface Waiter {
@@ -118,11 +121,17 @@ export class Waiting {
   async #look(ids: readonly string[]): Promise<void> {
     try {
       const rows = await this.#source.status(ids);
-      for (const [index, row] of rows.entries()) await this.#tell(ids[index] ?? "", row?.status ?? null);
-    } catch {
-      // The store is away: those who wait go on waiting, and the next poll asks again.
+      await Promise.all(rows.map((row, index) => this.#tell(ids[index] ?? "", row?.status ?? null)));
+    } catch (error) {
+      for (const id of ids) this.#failed(id, error);
     }
     this.#schedule();
+  }
+
+  /** An outage passes, and the next poll asks again; whatever else the store says will be no different then. */
+  #failed(id: string, error: unknown): void {
+    if (isOutage(error)) return this.#source.outage.note(error);
+    for (const waiter of this.#waiters.get(id) ?? []) waiter.reject(error);
   }
 
   async #tell(id: string, status: Status | null): Promise<void> {
@@ -135,8 +144,12 @@ export class Waiting {
       return;
     }
     if (!isFinished(status) && status !== "blocked") return;
-    const record = await this.#source.load(id);
-    if (record !== null) this.ended(record.execution);
+    try {
+      const record = await this.#source.load(id);
+      if (record !== null) this.ended(record.execution);
+    } catch (error) {
+      this.#failed(id, error);
+    }
   }
 }
 

@@ -118,9 +118,7 @@ export class WorkerLoop implements TurnHost {
 
   /** Looks at an execution in a slot that the caller has taken; the slot is given back at the end. */
   look(slots: Slots, id: string): void {
-    void this.#track(slots, id, takeTurn(this, id)).catch((error) =>
-      this.#complain(`Execution ${id} was not moved`, error)
-    );
+    void this.#track(slots, id, takeTurn(this, id)).catch((error) => this.#notMoved(id, error));
   }
 
   /** A turn that is about to be handed over counts already, so that stop() waits for it; call what it returns after. */
@@ -139,7 +137,7 @@ export class WorkerLoop implements TurnHost {
     if (this.#gone.signal.aborted) return slots.release();
     const { id } = record.execution;
     void this.#track(slots, id, takeOpened(this, record, token))
-      .catch((error) => this.#complain(`Execution ${id} was not moved`, error));
+      .catch((error) => this.#notMoved(id, error));
   }
 
   /**
@@ -148,13 +146,13 @@ export class WorkerLoop implements TurnHost {
    */
   lookForOpened(slots: Slots, { id, owner }: Execution): void {
     void this.#track(slots, id, takeLost(this, id, owner ?? "")).catch((error) => {
-      if (!this.#gone.signal.aborted) this.#complain(`Execution ${id} was not moved`, error);
+      this.#notMoved(id, error);
     });
   }
 
   /** A sweep is due at that time: this process wrote it. */
-  onWake(at: Instant): void {
-    this.#sweeper.expect(at);
+  onWake(at: Instant, partition: string): void {
+    this.#sweeper.expect(partition, at);
   }
 
   hold(attempt: OpenAttempt, record: ExecutionRecord): void {
@@ -227,7 +225,7 @@ export class WorkerLoop implements TurnHost {
     if (slots === undefined) return "done";
     await slots.take();
     return await this.#track(slots, id, takeTurn(this, id, epoch)).catch((error): HandlerAnswer => {
-      this.#complain(`Execution ${id} was not moved`, error);
+      this.#notMoved(id, error);
       return "done";
     });
   }
@@ -243,6 +241,11 @@ export class WorkerLoop implements TurnHost {
       slots.release();
       this.#sweeper.slotFreed();
     }
+  }
+
+  #notMoved(id: string, error: unknown): void {
+    // A worker that is gone has given up on purpose: what was open keeps its lease until another one takes over.
+    if (!this.#gone.signal.aborted) this.#complain(`Execution ${id} was not moved`, error);
   }
 
   #complain(what: string, error: unknown): void {

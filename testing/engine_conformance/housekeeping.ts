@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { saga } from "../../src/definition/saga.ts";
 import { rebuildContext } from "../../src/domain/invariants.ts";
+import { anAttempt, anExecution } from "../factories.ts";
 import { fakeExchange } from "../fake_exchange.ts";
 import { type Cases, every, range } from "./suite.ts";
 
@@ -80,6 +81,50 @@ export function housekeepingCases({ add }: Cases): void {
       },
     );
   }
+
+  add(
+    'resumeStuck({ giveUp: "compensate" }) parks what is past its pivot, and goes on with the others',
+    async (world) => {
+      const definition = saga("resume.past")
+        .step("a", { run: () => {}, undo: () => {} })
+        .pivot("p", () => {})
+        .step("b", () => {});
+      const now = world.clock.now();
+      const stuck = { sagaName: "resume.past", resumeCount: 9, dueAt: now - 7_200_000, wakeAt: now - 7_200_000 };
+      const before = { startedAt: now - 9_000_000, lastProgressAt: now - 9_000_000 };
+      const past = anExecution({ id: "past", currentStep: "p", ...stuck, ...before });
+      await world.store.insert([
+        past,
+        anExecution({ id: "back", currentStep: "a", ...stuck, ...before, wakeAt: now - 7_000_000 }),
+      ]);
+      const passed = { ...past, currentStep: "b", revision: past.revision + 1 };
+      const row = { executionId: "past", direction: "execute", epoch: 1, attempt: 1, status: "succeeded" } as const;
+      const change = {
+        execution: passed,
+        attempts: [
+          anAttempt({ ...row, id: "past-a", stepName: "a", kind: "step", position: 0, undo: "result" }),
+          anAttempt({ ...row, id: "past-p", stepName: "p", kind: "pivot", position: 1, undo: "none" }),
+        ],
+        consumed: [],
+        operations: [],
+        signalsSeen: null,
+        expired: null,
+      };
+      assert.deepEqual(await world.store.commit([change]), [{ kind: "committed" }]);
+      await world.store.workers.announce({
+        id: "idle",
+        partitions: ["default"],
+        definitions: [{ name: "resume.past", version: 1 }],
+        seenAt: now,
+        until: now + 86_400_000,
+      });
+      const { engine } = world.node([definition]);
+      const { givenUp } = await engine.resumeStuck({ giveUp: "compensate" });
+      assert.deepEqual(givenUp.toSorted(), ["back", "past"]);
+      assert.deepEqual((await world.execution("past")).blockedReason, "not_taken_up");
+      assert.deepEqual((await world.execution("back")).request?.action, "compensate");
+    },
+  );
 
   add("resumeStuck() gives nothing up while no worker lives, however many hints were sent before", async (world) => {
     const definition = saga("resume.nobody").step("a", () => {});

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { saga } from "../../src/definition/saga.ts";
+import type { StandardSchema } from "../../src/definition/schema.ts";
 import { NonRetryable, type SagaErrorCode } from "../../src/errors.ts";
 import { type Cases, every, rejects } from "./suite.ts";
 import type { World } from "./world.ts";
@@ -309,7 +310,7 @@ function compensateCases(add: Cases["add"]): void {
     await world.gate("a").arrived();
     await node.engine.compensate(id, { actor: "ann" });
     const error = await rejects(node.engine.compensate(id, { actor: "ben" }), "request_pending");
-    assert.match(error.message, /ann asked to compensate/);
+    assert.match(error.message, /ann has asked to compensate/);
     world.gate("a").open();
     assert.equal((await world.ended(id)).execution.status, "compensated");
   });
@@ -503,6 +504,39 @@ function rerunCases(add: Cases["add"]): void {
     const [noted] = await world.operations(id);
     assert.deepEqual([noted?.action, noted?.actor, noted?.detail], ["rerun", "ann", { executionId: again.id }]);
     assert.equal((await world.execution(id)).status, "completed");
+  });
+
+  add("rerun() does not put what a schema made of the input through the schema again", async (world) => {
+    const input: StandardSchema<{ n: number }> = {
+      "~standard": {
+        version: 1,
+        vendor: "test",
+        validate: (value) => {
+          const { n } = value as { readonly n: unknown };
+          return typeof n === "string" ? { value: { n: Number(n) } } : { issues: [{ message: "n must be text" }] };
+        },
+      },
+    };
+    const definition = saga<{ n: number }>("rerun.schema", { input }).step(
+      "a",
+      ({ context }) => ({ m: context.n + 1 }),
+    );
+    const { id, node } = await world.begin(definition, { start: { input: { n: "5" } as never } });
+    await world.ended(id);
+    const { execution } = await node.engine.rerun(id);
+    assert.deepEqual((await world.ended(execution.id)).execution.context, { n: 5, m: 6 });
+  });
+
+  add("rerun() keeps the active key: where another execution holds it, that one comes back", async (world) => {
+    const definition = saga("rerun.key").waitFor("go");
+    const { id, node } = await world.begin(definition, { start: { activeKey: "k" } });
+    await node.engine.terminate(id);
+    const again = await node.engine.rerun(id);
+    assert.deepEqual([again.created, again.execution.activeKey], [true, "k"]);
+    const twice = await node.engine.rerun(id);
+    assert.deepEqual([twice.created, twice.execution.id], [false, again.execution.id]);
+    await node.engine.signal(again.execution.id, "go");
+    await world.ended(again.execution.id);
   });
 }
 

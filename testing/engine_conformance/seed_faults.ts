@@ -78,6 +78,17 @@ export function seedFaultCases({ add }: Cases): void {
     assert.deepEqual(await world.attempts(done.id), ["a#1 succeeded", "b#1 succeeded"]);
   });
 
+  add("S2 a subscriber that changes what it is told harms nothing", async (world) => {
+    const definition = saga("s2.changes").step("a", () => ({ a: 1 })).step("b", () => ({ b: 2 }));
+    const node = world.node([definition]);
+    node.engine.on("*", (event) => {
+      (event.execution as { currentStep: string }).currentStep = "elsewhere";
+    });
+    node.work();
+    const { execution } = await node.engine.start(definition, { input: {} });
+    assert.deepEqual((await world.ended(execution.id)).execution.context, { a: 1, b: 2 });
+  });
+
   add("S2 a subscriber that throws, or rejects, harms nothing and is logged", async (world) => {
     const definition = saga("s2.subscriber").step("a", () => ({ a: 1 })).step("b", () => ({ b: 2 }));
     const node = world.node([definition]);

@@ -32,6 +32,20 @@ export function sweepCases({ add }: Cases): void {
     await world.ended("g17-0", "3h");
   });
 
+  add("a partition that is full is swept as soon as it has a slot again, whatever the others do", async (world) => {
+    const definition = saga("full").step("a", () => {});
+    const starter = world.node([definition]);
+    for (const index of range(6)) await starter.engine.start(definition, { input: {}, id: `full-${index}` });
+    const node = world.node([definition], { connection: "second" });
+    node.work({ partitions: { default: { concurrency: 1 }, idle: { concurrency: 1 } } });
+    const allDone = async () => {
+      const found = await Promise.all(range(6).map((index) => world.execution(`full-${index}`)));
+      return found.every(({ status }) => status === "completed");
+    };
+    // Less than two sweep intervals: one of them may pass before the worker looks at all.
+    await world.until(allDone, "9s");
+  });
+
   add("G17 a hundred rows that must wait do not hide the next one", async (world) => {
     const now = world.clock.now();
     const waiting = range(100).map((index) =>

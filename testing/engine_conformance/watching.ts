@@ -58,9 +58,9 @@ export function watchingCases({ add }: Cases): void {
   add("get() answers null for what is not there; everything else rejects with not_found", async (world) => {
     const { engine } = world.node([saga("watch.nobody").step("a", () => {})]);
     assert.equal(await engine.get("nobody"), null);
-    assert.deepEqual(await engine.operations("nobody"), []);
     for (
       const call of [
+        () => engine.operations("nobody"),
         () => engine.attempts("nobody"),
         () => engine.signals("nobody"),
         () => engine.explain("nobody"),
