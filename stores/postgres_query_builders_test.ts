@@ -73,7 +73,7 @@ withPostgres("transactions of query builders", () => {
         // The client is what Drizzle's own transaction runs on, and so what `start` is given.
         const client = await pool.connect();
         try {
-          await drizzle(client).transaction(async (trx) => {
+          await drizzle(client).transaction(async (trx: { execute(query: string): PromiseLike<unknown> }) => {
             await trx.execute(`insert into orders values ('${id}')`);
             await engine.start(checkout, { id, input: { orderId: id }, tx: client });
             end();
