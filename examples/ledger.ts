@@ -27,6 +27,9 @@ const SCHEMA = `create table if not exists entries (
 );
 create index if not exists entries_key on entries (key);`;
 
+/** How long a call waits for others that write. */
+const BUSY_MS = 5_000;
+
 /**
  * Keeps one promise for each key: it takes effect once at most, and never again once it was taken back. This is what a
  * saga needs of the services that it calls. Nothing is ever changed or deleted, so it can be read afterwards.
@@ -37,7 +40,7 @@ export class Ledger {
 
   /** `worker` is the name under which this process calls. */
   constructor(path: string, worker: string) {
-    this.#database = new DatabaseSync(path, { timeout: 5_000 });
+    this.#database = new DatabaseSync(path, { timeout: BUSY_MS });
     this.#database.exec(`pragma journal_mode = wal; pragma synchronous = normal; ${SCHEMA}`);
     this.#worker = worker;
   }
@@ -70,6 +73,19 @@ export class Ledger {
   /** All calls, in the order in which they came. */
   entries(): readonly Entry[] {
     return this.#database.prepare("select * from entries order by seq").all() as unknown as Entry[];
+  }
+
+  /** Whether somebody keeps all others from writing for longer than so many milliseconds, which holds this process up. */
+  isLocked(forMs: number): boolean {
+    this.#database.exec(`pragma busy_timeout = ${forMs}`);
+    try {
+      this.#database.exec("begin immediate; rollback");
+      return false;
+    } catch {
+      return true;
+    } finally {
+      this.#database.exec(`pragma busy_timeout = ${BUSY_MS}`);
+    }
   }
 
   /** Closes the file. */

@@ -15,18 +15,26 @@ export interface WorkerProcess {
   readonly ended: Promise<void>;
   /** SIGKILL: it has no chance to tidy up anything. */
   kill(): Promise<void>;
+  /** SIGSTOP: it stands still, and knows nothing of it afterwards. */
+  freeze(): void;
+  /** SIGCONT: it goes on. */
+  thaw(): void;
   /** Lets it end what it has begun. */
   stop(): Promise<void>;
 }
+
+/** Files are all that a worker needs on SQLite. */
+const FILES = ["--allow-read", "--allow-write"] as const;
 
 /** Starts `script` with its settings as JSON; `onReport` hears what it reports. */
 export function startWorker<Report>(
   script: URL,
   settings: { readonly name: string },
   onReport: (report: Report) => void,
+  permissions: readonly string[] = FILES,
 ): WorkerProcess {
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "--quiet", "--no-prompt", "--allow-read", "--allow-write", script.href, JSON.stringify(settings)],
+    args: ["run", "--quiet", "--no-prompt", ...permissions, script.href, JSON.stringify(settings)],
     stdin: "piped",
     stdout: "piped",
     stderr: "inherit",
@@ -44,17 +52,22 @@ export function startWorker<Report>(
   };
   const ended = read();
   const closeInput = () => child.stdin.close().catch(() => {}); // closed already, by us or by its end
+  const send = (signal: Deno.Signal) => {
+    try {
+      child.kill(signal);
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error; // it has ended by itself
+    }
+  };
   return {
     name: settings.name,
     pid: child.pid,
     ready: ready.promise,
     ended,
+    freeze: () => send("SIGSTOP"),
+    thaw: () => send("SIGCONT"),
     async kill() {
-      try {
-        child.kill("SIGKILL");
-      } catch (error) {
-        if (!(error instanceof TypeError)) throw error; // it has ended by itself
-      }
+      send("SIGKILL");
       await ended;
       await closeInput();
     },

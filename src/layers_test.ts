@@ -27,7 +27,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   stores: {
     paths: ["stores/"],
     mayImport: ["domain", "contracts", "src/definition/scope.ts"],
-    external: [/^node:/, /^npm:/],
+    external: [/^node:/, /^pg$/, /^mysql2(\/promise)?$/],
   },
   exchanges: {
     paths: ["exchanges/"],

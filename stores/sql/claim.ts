@@ -17,6 +17,8 @@ export interface Claimer {
 /** The texts of the statements that an idle worker runs again and again, for the tests of their plans. */
 export interface ClaimTexts {
   readonly due: string;
+  /** Takes {@linkcode HandedOut.values}. */
+  readonly claim: string;
   readonly next: string;
 }
 
@@ -24,19 +26,16 @@ const HOUR_MS = 3_600_000;
 
 /** The claimer of a database. */
 export function claimer(dialect: Dialect): Claimer {
-  const { due, next } = claimTexts(dialect);
-  // The guard is the wake time that was read: whoever moved it meanwhile has the execution.
-  const claim = dialect.text(
-    "update saga_executions set wake_at = ?, resume_count = ? where id = ? and wake_at = ?",
-  );
+  const { due, claim, next } = claimTexts(dialect);
   const touch = dialect.text(
-    `update saga_executions set wake_at = ? where ${dialect.isIn("id")} and status in ('running', 'compensating')`,
+    `update saga_executions set wake_at = ${dialect.parameter("instant")}
+      where ${dialect.isIn("id")} and status in ('running', 'compensating')`,
   );
 
   return {
     claimDue(options) {
       return function* () {
-        const { partitions, definitions, takeOver, now, limit, patienceMs, counted } = options;
+        const { partitions, definitions, takeOver, now, limit } = options;
         const known = dialect.list(definitions.map(definitionKey));
         const at = encodeInstant(dialect, now, "wake_at");
         const lanes: (readonly Row[])[] = [];
@@ -44,19 +43,9 @@ export function claimer(dialect: Dialect): Claimer {
           lanes.push(yield* rows(due, [at, partition, at, known, takeOver ? 1 : 0, limit]));
         }
         const claimed: Claimed[] = [];
-        for (const row of goRound(lanes, limit)) {
-          const resumeCount = Number(row.resume_count);
-          const patience = Math.min(patienceMs * 2 ** resumeCount, Math.max(patienceMs, HOUR_MS));
-          const after = counted && Number(row.is_due) === 1 ? resumeCount + 1 : resumeCount;
-          const values = [encodeInstant(dialect, now + patience, "wake_at"), after, String(row.id)];
-          yield* change(claim, [...values, row.wake_at as SqlValue]);
-          claimed.push({
-            executionId: String(row.id),
-            epoch: Number(row.epoch),
-            partition: String(row.partition),
-            currentStep: String(row.current_step),
-            resumeCount: after,
-          });
+        for (const { values, ...one } of handOut(dialect, lanes, options)) {
+          yield* change(claim, values);
+          claimed.push(one);
         }
         return claimed;
       };
@@ -88,6 +77,8 @@ export function claimTexts(dialect: Dialect): ClaimTexts {
        from saga_executions where "partition" = ? and wake_at <= ? and ${filter}
        order by wake_at limit ?${dialect.forUpdateSkipLocked}`,
     ),
+    // The guard is the wake time that was read: whoever moved it meanwhile has the execution.
+    claim: dialect.text("update saga_executions set wake_at = ?, resume_count = ? where id = ? and wake_at = ?"),
     next: dialect.text(
       `select min(earliest) as wake_at from (
          select (
@@ -107,6 +98,33 @@ export function definitionOf(dialect: Dialect): string {
 /** The same text for a definition. The version stands first: it has no blanks, so that no two are alike. */
 export function definitionKey({ name, version }: DefinitionKey): string {
   return `${version} ${name}`;
+}
+
+/** An execution that is handed out, and the values with which its claim is written. */
+export interface HandedOut extends Claimed {
+  readonly values: readonly SqlValue[];
+}
+
+/** What is handed out of the rows that were found to be due, lane by lane. */
+export function handOut(
+  dialect: Dialect,
+  lanes: readonly (readonly Row[])[],
+  { now, limit, patienceMs, counted }: ClaimOptions,
+): readonly HandedOut[] {
+  return goRound(lanes, limit).map((row) => {
+    const resumeCount = Number(row.resume_count);
+    const patience = Math.min(patienceMs * 2 ** resumeCount, Math.max(patienceMs, HOUR_MS));
+    const after = counted && Number(row.is_due) === 1 ? resumeCount + 1 : resumeCount;
+    const id = String(row.id);
+    return {
+      executionId: id,
+      epoch: Number(row.epoch),
+      partition: String(row.partition),
+      currentStep: String(row.current_step),
+      resumeCount: after,
+      values: [encodeInstant(dialect, now + patience, "wake_at"), after, id, row.wake_at as SqlValue],
+    };
+  });
 }
 
 /**

@@ -4,12 +4,16 @@ import { cleanText, MAX_BACKTRACE, MAX_MESSAGE } from "../../src/domain/failure.
 import type { Attempt, Execution, Instant, Operation, Signal } from "../../src/domain/record.ts";
 import { SagaError, show } from "../../src/errors.ts";
 import type { WorkerRow } from "../../src/store.ts";
-import type { Dialect } from "./dialect.ts";
+import type { ColumnTypes, Dialect } from "./dialect.ts";
 import type { Row, SqlValue } from "./work.ts";
 
 /** Columns of a table, or of a part of it, and the way from a record to its values and back. */
 export interface Mapping<T> {
   readonly columns: readonly string[];
+  /** The type of each column. */
+  readonly types: readonly (keyof ColumnTypes)[];
+  /** What a select lists so that {@linkcode Mapping.decode} can read its rows, with commas. */
+  readonly selected: string;
   /** Null passes through as null. Throws `not_storable` for what the column cannot keep as it is. */
   encode(record: T): SqlValue[];
   decode(row: Row): T;
@@ -43,9 +47,10 @@ export function listOf(columns: readonly string[]): string {
   return columns.map((column) => `"${column}"`).join(", ");
 }
 
-/** An insert of one row with these columns. */
-export function insertInto(table: string, columns: readonly string[]): string {
-  return `insert into ${table} (${listOf(columns)}) values (${columns.map(() => "?").join(", ")})`;
+/** An insert of one row with the columns of a mapping. */
+export function insertInto<T>(dialect: Dialect, table: string, { columns, types }: Mapping<T>): string {
+  const parameters = types.map((type) => dialect.parameter(type)).join(", ");
+  return `insert into ${table} (${listOf(columns)}) values (${parameters})`;
 }
 
 /** How a column keeps its values. */
@@ -174,8 +179,11 @@ function mapping<T>(dialect: Dialect, fields: Readonly<Record<string, Column>>):
   const names = columns.map(({ column }) => column);
   const encoders = columns.map((column) => encoderOf(dialect, column));
   const decoders = columns.map((column) => decoderOf(dialect, column));
+  const types = columns.map(({ kind }) => kind === "prose" ? "text" : kind);
   return {
     columns: names,
+    types,
+    selected: names.map((column, at) => dialect.selected(column, types[at]!)).join(", "),
     encode(record) {
       const values = new Array<SqlValue>(properties.length);
       for (let at = 0; at < properties.length; at++) {

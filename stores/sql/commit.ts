@@ -47,8 +47,8 @@ export function committer(dialect: Dialect, { progress, attempt, operation }: Ma
     expired: update(expiredGuard),
     seenAndExpired: update(seenGuard + expiredGuard),
   };
-  const insertAttempt = dialect.text(insertInto("saga_step_attempts", attempt.columns));
-  const insertOperation = dialect.text(insertInto("saga_operations", operation.columns));
+  const insertAttempt = dialect.text(insertInto(dialect, "saga_step_attempts", attempt));
+  const insertOperation = dialect.text(insertInto(dialect, "saga_operations", operation));
   const consume = dialect.text(
     "update saga_signals set consumed_at = ? where saga_execution_id = ? and id = ? and consumed_at is null",
   );

@@ -14,11 +14,19 @@ export interface Dialect {
   readonly tableOptions: string;
   /** A select with one row if there is a table of the name that it is given. */
   readonly tableExists: string;
+  /** How the index of {@linkcode Claimer} finds what has to be looked at. */
+  readonly wake: WakeIndex;
+  /** What is said about the tables once they are there. */
+  readonly afterTables: readonly string[];
   /** Limits an index to some rows, where the database can; where it cannot, the index holds all of them. */
   onlyWhere(condition: string): string;
 
   /** The text as the driver takes it: its own parameters and quotes. */
   text(sql: string): string;
+  /** A parameter of a statement, for a column of this type or a comparison with one. */
+  parameter(type: keyof ColumnTypes): string;
+  /** A column in the list of a select, under its own name and in the form that the decoders of this dialect know. */
+  selected(column: string, type: keyof ColumnTypes): string;
   /** Joins texts and numbers into one text. */
   concat(...parts: readonly string[]): string;
   /** Whether the expression is among the texts of one parameter, made by {@linkcode Dialect.list}. */
@@ -44,6 +52,14 @@ export interface Dialect {
 
   /** What the database said if it refused a value or a constraint was in the way; null for any other error. */
   refusal(error: unknown): string | null;
+}
+
+/** How a database keeps the order in which executions have to be looked at. */
+export interface WakeIndex {
+  /** A column of its own for the index, with a comma before it; empty where `wake_at` itself is in the index. */
+  readonly column: string;
+  /** What the index is made of, after the partition. */
+  readonly indexed: string;
 }
 
 /** The types of columns by what they keep. */

@@ -3,7 +3,7 @@
 import type { Execution } from "../../src/domain/record.ts";
 import { SagaError, show } from "../../src/errors.ts";
 import type { InsertAnswer } from "../../src/store.ts";
-import { insertInto, listOf, type Mappings } from "./columns.ts";
+import { insertInto, type Mappings } from "./columns.ts";
 import type { Dialect } from "./dialect.ts";
 import { change, rows, type Steps, type Work } from "./work.ts";
 
@@ -15,9 +15,8 @@ export interface Inserter {
 
 /** The inserter of a database. */
 export function inserter(dialect: Dialect, { execution: mapping }: Mappings): Inserter {
-  const insert = dialect.text(insertInto("saga_executions", mapping.columns) + dialect.unlessTaken);
-  const find = (column: string) =>
-    dialect.text(`select ${listOf(mapping.columns)} from saga_executions where ${column} = ?`);
+  const insert = dialect.text(insertInto(dialect, "saga_executions", mapping) + dialect.unlessTaken);
+  const find = (column: string) => dialect.text(`select ${mapping.selected} from saga_executions where ${column} = ?`);
   const findById = find("id");
   const findBySlot = find("active_slot");
 

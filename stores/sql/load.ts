@@ -1,8 +1,8 @@
 /** Reading executions: whole snapshots, the few columns that waiters need, what operators did. */
 
-import type { Attempt, ExecutionRecord, Operation, Signal, Status } from "../../src/domain/record.ts";
+import type { Attempt, Execution, ExecutionRecord, Operation, Signal, Status } from "../../src/domain/record.ts";
 import type { ExecutionStatus } from "../../src/store.ts";
-import { listOf, type Mappings } from "./columns.ts";
+import type { Mappings } from "./columns.ts";
 import type { Dialect } from "./dialect.ts";
 import { rows, type Work } from "./work.ts";
 
@@ -17,21 +17,21 @@ export interface Loader {
 /** The loader of a database. */
 export function loader(dialect: Dialect, { execution, attempt, signal, operation }: Mappings): Loader {
   const executions = dialect.text(
-    `select ${listOf(execution.columns)} from saga_executions where ${dialect.isIn("id")}`,
+    `select ${execution.selected} from saga_executions where ${dialect.isIn("id")}`,
   );
   const attempts = dialect.text(
-    `select ${listOf(attempt.columns)} from saga_step_attempts
+    `select ${attempt.selected} from saga_step_attempts
       where ${dialect.isIn("saga_execution_id")} order by sequence`,
   );
   const signals = dialect.text(
-    `select ${listOf(signal.columns)} from saga_signals
+    `select ${signal.selected} from saga_signals
       where ${dialect.isIn("saga_execution_id")} and consumed_at is null order by created_at, sequence`,
   );
   const statuses = dialect.text(
     `select id, status, epoch, revision from saga_executions where ${dialect.isIn("id")}`,
   );
   const operations = dialect.text(
-    `select ${listOf(operation.columns)} from saga_operations where saga_execution_id = ? order by at, sequence`,
+    `select ${operation.selected} from saga_operations where saga_execution_id = ? order by at, sequence`,
   );
 
   return {
@@ -39,20 +39,14 @@ export function loader(dialect: Dialect, { execution, attempt, signal, operation
       return function* () {
         const found = (yield* rows(executions, [dialect.list(ids)])).map(execution.decode);
         if (found.length === 0) return ids.map(() => null);
-        const attemptsOf = byExecution<Attempt>(
-          (yield* rows(attempts, [dialect.list(found.map(({ id }) => id))])).map(attempt.decode),
-        );
+        const all = dialect.list(found.map(({ id }) => id));
         // Most executions never see a signal: no look into the table for them.
         const signalled = found.filter(({ signalsSeen }) => signalsSeen > 0).map(({ id }) => id);
-        const signalsOf = byExecution<Signal>(
-          signalled.length === 0 ? [] : (yield* rows(signals, [dialect.list(signalled)])).map(signal.decode),
-        );
-        const records = new Map(found.map((row): [string, ExecutionRecord] => [row.id, {
-          execution: row,
-          attempts: attemptsOf.get(row.id) ?? [],
-          signals: signalsOf.get(row.id) ?? [],
-        }]));
-        return ids.map((id) => records.get(id) ?? null);
+        return recordsOf(ids, {
+          executions: found,
+          attempts: (yield* rows(attempts, [all])).map(attempt.decode),
+          signals: signalled.length === 0 ? [] : (yield* rows(signals, [dialect.list(signalled)])).map(signal.decode),
+        });
       };
     },
 
@@ -75,6 +69,25 @@ export function loader(dialect: Dialect, { execution, attempt, signal, operation
       };
     },
   };
+}
+
+/** What was found, put together: a record for each id, or null. */
+export function recordsOf(
+  ids: readonly string[],
+  { executions, attempts, signals }: {
+    readonly executions: readonly Execution[];
+    readonly attempts: readonly Attempt[];
+    readonly signals: readonly Signal[];
+  },
+): readonly (ExecutionRecord | null)[] {
+  const attemptsOf = byExecution(attempts);
+  const signalsOf = byExecution(signals);
+  const records = new Map(executions.map((execution): [string, ExecutionRecord] => [execution.id, {
+    execution,
+    attempts: attemptsOf.get(execution.id) ?? [],
+    signals: signalsOf.get(execution.id) ?? [],
+  }]));
+  return ids.map((id) => records.get(id) ?? null);
 }
 
 function byExecution<T extends { readonly executionId: string }>(items: readonly T[]): Map<string, T[]> {

@@ -13,7 +13,7 @@ export interface Pruner {
 
 /** The pruner of a database. */
 export function pruner(dialect: Dialect): Pruner {
-  const find = dialect.text(pruneText(dialect));
+  const find = pruneText(dialect);
   const dependents = ["saga_step_attempts", "saga_signals", "saga_operations"].map((table) =>
     dialect.text(`delete from ${table} where ${dialect.isIn("saga_execution_id")}`)
   );
@@ -38,7 +38,7 @@ export function pruner(dialect: Dialect): Pruner {
 export function pruneText(dialect: Dialect): string {
   return dialect.text(
     `select id from saga_executions as execution
-      where finished_at < ? and ${dialect.isIn("status")} and not exists (
+      where finished_at < ${dialect.parameter("instant")} and ${dialect.isIn("status")} and not exists (
         select 1 from saga_executions as parent where parent.id = execution.parent_id and parent.finished_at is null
       )
       order by finished_at limit ?${dialect.forUpdateSkipLocked}`,

@@ -19,14 +19,14 @@ export interface Signaller {
 export function signaller(dialect: Dialect, { signal: mapping, operation }: Mappings): Signaller {
   const lock = dialect.text(`select status from saga_executions where id = ?${dialect.forUpdate}`);
   const twin = dialect.text("select 1 from saga_signals where saga_execution_id = ? and signal_id = ?");
-  const insert = dialect.text(insertInto("saga_signals", mapping.columns));
+  const insert = dialect.text(insertInto(dialect, "saga_signals", mapping));
   // The row is locked, and was found unfinished: there is nothing left to guard against.
   const count = dialect.text(
     `update saga_executions set signals_seen = signals_seen + 1,
        wake_at = case when status = 'blocked' then wake_at else ? end where id = ?`,
   );
   const createdAtPlace = mapping.columns.indexOf("created_at");
-  const insertOperation = dialect.text(insertInto("saga_operations", operation.columns));
+  const insertOperation = dialect.text(insertInto(dialect, "saga_operations", operation));
 
   return {
     signal({ id, executionId, name, payload, signalId, operation: audit }, clock) {

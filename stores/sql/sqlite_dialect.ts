@@ -19,9 +19,13 @@ export const sqliteDialect: Dialect = {
   },
   tableOptions: " strict",
   tableExists: "select 1 from sqlite_master where type = 'table' and name = ?",
+  wake: { column: "", indexed: "wake_at" },
+  afterTables: [],
   onlyWhere: (condition) => ` where ${condition}`,
 
   text: (sql) => sql,
+  parameter: () => "?",
+  selected: (column) => `"${column}"`,
   concat: (...parts) => parts.join(" || "),
   isIn: (expression) => `${expression} in (select value from json_each(?))`,
   each: "json_each(?)",

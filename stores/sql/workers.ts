@@ -3,7 +3,7 @@
 import type { Instant } from "../../src/domain/record.ts";
 import type { DefinitionKey, UnservedOptions, WorkerRow } from "../../src/store.ts";
 import { definitionKey, definitionOf } from "./claim.ts";
-import { encodeInstant, insertInto, listOf, type Mappings } from "./columns.ts";
+import { encodeInstant, insertInto, type Mappings } from "./columns.ts";
 import type { Dialect } from "./dialect.ts";
 import { change, rows, type Work } from "./work.ts";
 
@@ -23,10 +23,14 @@ const DAY_MS = 86_400_000;
 /** The keeper of a database's directory. */
 export function workerKeeper(dialect: Dialect, { worker: mapping }: Mappings): WorkerKeeper {
   const remove = dialect.text("delete from saga_workers where id = ?");
-  const insert = dialect.text(insertInto("saga_workers", mapping.columns));
-  const retire = dialect.text("delete from saga_workers where id = ? or until < ?");
-  const list = dialect.text(`select ${listOf(mapping.columns)} from saga_workers where until > ? order by id`);
-  const knowledge = dialect.text("select definitions from saga_workers where until > ?");
+  const insert = dialect.text(insertInto(dialect, "saga_workers", mapping));
+  const retire = dialect.text(`delete from saga_workers where id = ? or until < ${dialect.parameter("instant")}`);
+  const list = dialect.text(
+    `select ${mapping.selected} from saga_workers where until > ${dialect.parameter("instant")} order by id`,
+  );
+  const knowledge = dialect.text(
+    `select ${dialect.selected("definitions", "json")} from saga_workers where until > ${dialect.parameter("instant")}`,
+  );
   const { missing, back } = unservedTexts(dialect);
 
   return {

@@ -443,9 +443,10 @@ function eventCases(add: Cases["add"]): void {
     const node = world.node([definition]);
     const stop = node.engine.on("saga.step.finished", async (event) => {
       seen.push(event.step ?? "");
+      // At once: while a server is asked, the next step ends.
+      stop();
       const [record] = await world.store.load([event.executionId]);
       assert.ok(record?.attempts.some((row) => row.stepName === event.step));
-      stop();
     });
     node.work();
     const { execution } = await node.engine.start(definition, { input: {} });

@@ -1,26 +1,31 @@
-/** Compares what the store says with what the ledger says, after workers were killed. */
+/** Compares what the store says with what the ledger says, after workers were killed and other things went wrong. */
 
 import type { ExecutionRecord, Instant } from "@leveret/saga";
 import type { Entry } from "../../examples/ledger.ts";
 
-/** A worker was killed. */
-export interface Kill {
-  readonly worker: string;
+/** Something went wrong: with a worker, or with what all of them use. */
+export interface Fault {
+  /** The process that was killed or frozen; null: it was nobody's alone. */
+  readonly worker: string | null;
   readonly at: Instant;
+  /** When it was over; a kill is over at once. */
+  readonly until: Instant;
 }
 
 /** What is compared. */
 export interface Evidence {
   readonly records: readonly ExecutionRecord[];
   readonly entries: readonly Entry[];
-  readonly kills: readonly Kill[];
+  readonly faults: readonly Fault[];
 }
 
 /** What came out. The counts of `doubles`, `lost`, `left`, `late` and `overlaps` are to be 0. */
 export interface Audit {
   /** Executions by status. */
   readonly statuses: Readonly<Record<string, number>>;
-  /** Executions that ended otherwise than their input says, or did not end. */
+  /** Executions that are blocked, by reason. */
+  readonly blocked: Readonly<Record<string, number>>;
+  /** Executions that ended otherwise than their input says, or neither ended nor wait for a person with good reason. */
   readonly wrong: readonly string[];
   /** Keys that took effect more than once. */
   readonly doubles: readonly string[];
@@ -39,21 +44,20 @@ export interface Audit {
   readonly attempts: number;
   /** Attempts that a kill cut off. */
   readonly abandoned: number;
-  /** Longest time for which an execution stood still, unplanned, after the last kill that touched it. */
+  /** Longest time for which an execution stood still, unplanned, after the last fault that touched it. */
   readonly longestPauseMs: number;
 }
 
 /** Looks at all of it. */
-export function audit({ entries, kills, records }: Evidence): Audit {
+export function audit({ entries, faults, records }: Evidence): Audit {
   const byKey = Map.groupBy(entries, ({ key }) => key);
   const rows = records.flatMap(({ attempts }) => attempts);
   const landed = (key: string) => (byKey.get(key) ?? []).filter(({ kind }) => kind === "effect");
   const undo = (key: string) => (byKey.get(key) ?? []).find(({ kind }) => kind === "undo");
   const keys = [...byKey.keys()];
   return {
-    statuses: Object.fromEntries(
-      [...Map.groupBy(records, ({ execution }) => execution.status)].map(([status, all]) => [status, all.length]),
-    ),
+    statuses: countBy(records, ({ execution }) => execution.status),
+    blocked: countBy(records.filter(isBlocked), ({ execution }) => execution.blockedReason ?? "no reason"),
     wrong: records.filter(isWrong).map(({ execution }) => execution.id),
     doubles: keys.filter((key) => landed(key).length > 1),
     lost: rows
@@ -71,13 +75,28 @@ export function audit({ entries, kills, records }: Evidence): Audit {
     repeats: entries.filter(({ kind }) => kind === "repeat").length,
     attempts: rows.length,
     abandoned: rows.filter(({ status }) => status === "abandoned").length,
-    longestPauseMs: Math.max(0, ...records.map((record) => longestPauseMs(record, kills))),
+    longestPauseMs: Math.max(
+      0,
+      ...records.filter((record) => !isBlocked(record)).map((record) => longestPauseMs(record, faults)),
+    ),
   };
 }
 
+/** Reasons to wait for a person that faults may rightly lead to. */
+const RIGHTLY_BLOCKED: readonly unknown[] = ["crashed", "outcome_unknown"];
+
 /** Whether the execution did not come to the end that its input asks for. */
 function isWrong({ execution }: ExecutionRecord): boolean {
+  if (execution.status === "blocked") return !RIGHTLY_BLOCKED.includes(execution.blockedReason);
   return execution.status !== (execution.input.failAt === null ? "completed" : "compensated");
+}
+
+function isBlocked({ execution }: ExecutionRecord): boolean {
+  return execution.status === "blocked";
+}
+
+function countBy<T>(items: readonly T[], nameOf: (item: T) => string): Record<string, number> {
+  return Object.fromEntries([...Map.groupBy(items, nameOf)].map(([name, all]) => [name, all.length]));
 }
 
 function hasOverlap({ attempts }: ExecutionRecord): boolean {
@@ -86,18 +105,14 @@ function hasOverlap({ attempts }: ExecutionRecord): boolean {
 }
 
 /**
- * The longest time between two moves after the last kill that cut off one of its attempts, or in its whole life if none
- * did; without the waits before planned retries.
+ * The longest time between two moves after the last fault that touched it, or in its whole life if none did; without
+ * the waits before planned retries.
  */
-export function longestPauseMs({ attempts, execution }: ExecutionRecord, kills: readonly Kill[]): number {
+export function longestPauseMs(record: ExecutionRecord, faults: readonly Fault[]): number {
+  const { attempts, execution } = record;
   if (execution.finishedAt === null) return Infinity;
-  const cutOff = attempts.filter(({ status }) => status === "abandoned");
-  const touching = kills.filter((kill) =>
-    cutOff.some(({ finishedAt, startedAt, worker }) =>
-      worker?.startsWith(`${kill.worker}.`) && startedAt <= kill.at && kill.at <= finishedAt
-    )
-  );
-  const begin = Math.max(execution.startedAt, ...touching.map(({ at }) => at));
+  const touching = faults.filter((fault) => touches(fault, record));
+  const begin = Math.max(execution.startedAt, ...touching.map(({ until }) => until));
   const moves = attempts.flatMap((row) => [
     { at: row.startedAt, until: row.startedAt },
     { at: row.finishedAt, until: row.retryAt ?? row.finishedAt },
@@ -109,4 +124,15 @@ export function longestPauseMs({ attempts, execution }: ExecutionRecord, kills: 
     from = Math.max(from, until);
   }
   return longest;
+}
+
+/**
+ * Whether a fault can have held the execution up: it was nobody's alone, or its worker's, who had an attempt open or,
+ * where none was open, may have been the one to open the next.
+ */
+function touches({ at, until, worker }: Fault, { attempts, execution }: ExecutionRecord): boolean {
+  if (execution.startedAt > until || (execution.finishedAt ?? Infinity) < at) return false;
+  if (worker === null) return true;
+  const open = attempts.filter(({ finishedAt, startedAt }) => startedAt <= until && at <= finishedAt);
+  return open.every((row) => row.startedAt > at) || open.some((row) => row.worker?.startsWith(`${worker}.`));
 }

@@ -34,7 +34,7 @@ interface UndoScope {
 /** Tries enough for a worker that is killed again and again, soon after one another. */
 const RETRY = { attempts: 25, delay: "100ms", maxDelay: "1s" } as const;
 
-function effect(name: (typeof STEPS)[number]) {
+function effect<const Unsure extends boolean>(name: (typeof STEPS)[number], undoOnFailure: Unsure) {
   return {
     // The kill that matters falls between the effect and the return: most of the time is spent there.
     async run({ context, fail, key, resources: { shop } }: Scope): Promise<{ receipt: string } | Fail> {
@@ -49,16 +49,27 @@ function effect(name: (typeof STEPS)[number]) {
       shop.ledger.takeBack(stepKey, `undo ${name}`);
       await shop.travel();
     },
-    undoOnFailure: true,
+    undoOnFailure,
     retry: RETRY,
     undoRetry: RETRY,
   } as const;
 }
 
-/** A checkout. */
+/** A checkout; all that it does can be undone without knowing whether it was done. */
 export const checkout = saga<Order, { shop: Shop }>("kill.checkout")
-  .step("reserve_stock", effect("reserve_stock"))
-  .step("charge_card", effect("charge_card"))
-  .step("award_points", effect("award_points"))
-  .step("book_parcel", effect("book_parcel"))
-  .step("send_receipt", effect("send_receipt"));
+  .step("reserve_stock", effect("reserve_stock", true))
+  .step("charge_card", effect("charge_card", true))
+  .step("award_points", effect("award_points", true))
+  .step("book_parcel", effect("book_parcel", true))
+  .step("send_receipt", effect("send_receipt", true));
+
+/**
+ * A checkout one of whose steps must not be undone unless it is known to have been done: a try of it that was cut off,
+ * with a refusal in the next one, is for a person to decide.
+ */
+export const unsureCheckout = saga<Order, { shop: Shop }>("chaos.checkout")
+  .step("reserve_stock", effect("reserve_stock", true))
+  .step("charge_card", effect("charge_card", true))
+  .step("award_points", effect("award_points", false))
+  .step("book_parcel", effect("book_parcel", true))
+  .step("send_receipt", effect("send_receipt", true));

@@ -3,9 +3,10 @@
 import { Engine, type Store } from "@leveret/saga";
 import { sqliteStore } from "@leveret/saga/sqlite";
 import { Ledger } from "../../examples/ledger.ts";
-import { startWorker, type WorkerProcess } from "../../examples/worker_process.ts";
-import { type Audit, audit, type Kill } from "./audit.ts";
+import { type Audit, audit, type Fault } from "./audit.ts";
 import { checkout, type Order, STEPS } from "./checkout.ts";
+import { Fleet, pause } from "./fleet.ts";
+import { startCheckouts, untilEnded } from "./load.ts";
 import type { KillWorkerSettings } from "./worker.ts";
 
 /** How many, how often. */
@@ -42,27 +43,42 @@ const TUNING = { lease: 2_000, redeliverAfter: 2_000, sweepInterval: 1_000 } as 
 const TRAVEL_MS = 150;
 /** Enough for all that is under way at once, so that nothing waits for a slot and looks as if it stood still. */
 const CONCURRENCY = 50;
-const POLL_MS = 100;
 
 /** Runs it to its end in a temporary folder, which is gone afterwards, also if `stop` aborts. */
 export async function kill(options: KillOptions, stop?: AbortSignal): Promise<KillReport> {
   const dir = await Deno.makeTempDir({ prefix: "leveret-kill-" });
   const ledger = new Ledger(`${dir}/ledger.sqlite`, "the driver");
   const store = sqliteStore({ path: `${dir}/store.sqlite` });
-  const fleet = new Fleet(dir, options);
+  const fleet = new Fleet<KillWorkerSettings>({
+    size: options.processes,
+    script: new URL("./worker.ts", import.meta.url),
+    random: Math.random,
+    settings: (name) => ({
+      name,
+      storePath: `${dir}/store.sqlite`,
+      ledgerPath: `${dir}/ledger.sqlite`,
+      workers: options.workers,
+      concurrency: CONCURRENCY,
+      travelMs: TRAVEL_MS,
+      failing: options.failing,
+      tuning: TUNING,
+    }),
+  });
   const begin = performance.now();
   try {
     await store.migrate();
     await fleet.start();
     const over = new AbortController();
-    const working = startCheckouts(store, options, stop)
-      .then((ids) => untilEnded(store, ids, { giveUpAt: begin + options.limitMs, stop }))
-      .finally(() => over.abort());
-    const [ids] = await Promise.all([working, fleet.killUntil(options.killEveryMs, over.signal)]);
+    const working = (async () => {
+      const ids = await startAll(store, options, stop);
+      await untilEnded(store, ids, { giveUpAt: begin + options.limitMs, stop });
+      return ids;
+    })().finally(() => over.abort());
+    const [ids, kills] = await Promise.all([working, killUntil(fleet, options.killEveryMs, over.signal)]);
     const tookMs = Math.round(performance.now() - begin);
     await fleet.stop();
     const records = (await store.load(ids)).filter((record) => record !== null);
-    return conclude(audit({ records, entries: ledger.entries(), kills: fleet.kills }), { fleet, options, tookMs });
+    return conclude(audit({ records, entries: ledger.entries(), faults: kills }), { kills, options, tookMs });
   } finally {
     await fleet.killAll();
     await store.close();
@@ -71,100 +87,43 @@ export async function kill(options: KillOptions, stop?: AbortSignal): Promise<Ki
   }
 }
 
-/** The processes, and those that came after them. */
-class Fleet {
-  readonly kills: Kill[] = [];
-  readonly #dir: string;
-  readonly #options: KillOptions;
-  readonly #running: WorkerProcess[] = [];
-  #started = 0;
-
-  constructor(dir: string, options: KillOptions) {
-    this.#dir = dir;
-    this.#options = options;
+/** Kills one process after the other. */
+async function killUntil(
+  fleet: Fleet<KillWorkerSettings>,
+  everyMs: number | null,
+  over: AbortSignal,
+): Promise<readonly Fault[]> {
+  const kills: Fault[] = [];
+  while (everyMs !== null && !over.aborted) {
+    await pause(everyMs);
+    const kill = over.aborted ? null : await fleet.killOne();
+    if (kill !== null) kills.push(kill);
   }
-
-  async start(): Promise<void> {
-    for (let count = 0; count < this.#options.processes; count++) this.#startOne();
-    await Promise.all(this.#running.map(({ ready }) => ready));
-  }
-
-  /** Kills one process after the other, at random, and starts another one in its place. */
-  async killUntil(everyMs: number | null, over: AbortSignal): Promise<void> {
-    while (everyMs !== null && !over.aborted) {
-      await pause(everyMs);
-      if (over.aborted) return;
-      const [victim] = this.#running.splice(Math.floor(Math.random() * this.#running.length), 1);
-      if (victim === undefined) continue;
-      await victim.ready;
-      this.kills.push({ worker: victim.name, at: Date.now() });
-      await victim.kill();
-      this.#startOne();
-    }
-  }
-
-  async stop(): Promise<void> {
-    await Promise.all(this.#running.map((worker) => worker.stop()));
-  }
-
-  async killAll(): Promise<void> {
-    await Promise.all(this.#running.map((worker) => worker.kill()));
-  }
-
-  #startOne(): void {
-    const settings: KillWorkerSettings = {
-      name: `worker-${++this.#started}`,
-      storePath: `${this.#dir}/store.sqlite`,
-      ledgerPath: `${this.#dir}/ledger.sqlite`,
-      workers: this.#options.workers,
-      concurrency: CONCURRENCY,
-      travelMs: TRAVEL_MS,
-      failing: this.#options.failing,
-      tuning: TUNING,
-    };
-    this.#running.push(startWorker(new URL("./worker.ts", import.meta.url), settings, () => {}));
-  }
+  return kills;
 }
 
-/** Starts them as a web server would: by an engine without workers, one after the other. */
-async function startCheckouts(store: Store, options: KillOptions, stop?: AbortSignal): Promise<string[]> {
+async function startAll(store: Store, options: KillOptions, stop: AbortSignal | undefined): Promise<string[]> {
   const { executions, startsPerSecond, turnedDown } = options;
   const shop = { ledger: null as never, travel: () => Promise.resolve() };
   const engine = new Engine({ store, definitions: [checkout], resources: { shop } });
-  const ids: string[] = [];
-  const begin = performance.now();
-  for (let number = 1; number <= executions; number++) {
-    stop?.throwIfAborted();
-    const id = `order-${String(number).padStart(4, "0")}`;
+  const order = (number: number): Order => {
     // By turns, so that each of the steps turns down as many.
     const turn = number * turnedDown;
     const isTurnedDown = Math.floor(turn) > Math.floor(turn - turnedDown);
-    const input: Order = { failAt: isTurnedDown ? STEPS[Math.floor(turn) % STEPS.length] ?? null : null };
-    await engine.start(checkout, { id, input });
-    ids.push(id);
-    await pause(begin + number * 1_000 / startsPerSecond - performance.now());
-  }
+    return { failAt: isTurnedDown ? STEPS[Math.floor(turn) % STEPS.length] ?? null : null };
+  };
+  const ids = await startCheckouts({ engine, definition: checkout, executions, startsPerSecond, order, stop });
   await engine.close();
   return ids;
 }
 
-async function untilEnded(
-  store: Store,
-  ids: readonly string[],
-  { giveUpAt, stop }: { readonly giveUpAt: number; readonly stop: AbortSignal | undefined },
-): Promise<readonly string[]> {
-  for (;;) {
-    stop?.throwIfAborted();
-    const rows = await store.status(ids);
-    const open = rows.filter((row) => row?.status === "running" || row?.status === "compensating");
-    if (open.length === 0 || performance.now() > giveUpAt) return ids;
-    await pause(POLL_MS);
-  }
-}
-
 function conclude(
   found: Audit,
-  { fleet, options, tookMs }: { readonly fleet: Fleet; readonly options: KillOptions; readonly tookMs: number },
+  { kills, options, tookMs }: {
+    readonly kills: readonly Fault[];
+    readonly options: KillOptions;
+    readonly tookMs: number;
+  },
 ): KillReport {
   const allowedPauseMs = Math.max(TUNING.lease, TUNING.redeliverAfter) + TUNING.sweepInterval;
   const faults = [found.wrong, found.doubles, found.lost, found.left, found.late, found.overlaps];
@@ -172,7 +131,7 @@ function conclude(
     ...found,
     options,
     tookMs,
-    kills: fleet.kills.length,
+    kills: kills.length,
     allowedPauseMs,
     setUp: {
       ...TUNING,
@@ -182,8 +141,4 @@ function conclude(
     },
     ok: faults.every(({ length }) => length === 0) && found.longestPauseMs <= allowedPauseMs,
   };
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => void setTimeout(resolve, Math.max(0, ms)));
 }

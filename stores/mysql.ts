@@ -1,0 +1,495 @@
+/**
+ * The MySQL and MariaDB store: for any number of processes on any number of machines.
+ *
+ * A batch of commits is one transaction and one round trip, so that one flush of the server's log serves many
+ * executions. Connections of our own take several statements in one text; those of a pool that was handed in do if it
+ * was made with `multipleStatements: true`, and send them one by one otherwise.
+ */
+
+import { type Clock, pause, systemClock } from "../src/clock.ts";
+import type { Tx } from "../src/definition/scope.ts";
+import type { Change } from "../src/domain/change.ts";
+import {
+  type Execution,
+  type ExecutionRecord,
+  type Instant,
+  isFinished,
+  type Operation,
+} from "../src/domain/record.ts";
+import { SagaError, show } from "../src/errors.ts";
+import type {
+  Claimed,
+  ClaimOptions,
+  CommitAnswer,
+  ExecutionStatus,
+  InsertAnswer,
+  Lease,
+  NewSignal,
+  PruneOptions,
+  RenewAnswer,
+  SignalAnswer,
+  Store,
+  StoreTransaction,
+  WakeFilter,
+  WorkerDirectory,
+} from "../src/store.ts";
+import type { ReadyRow } from "./sql/mysql_insert.ts";
+import { type MysqlPool, type MysqlSource, OwnSource, PoolSource, sizeOf, type Use } from "./sql/mysql_connection.ts";
+import { translateError, troubleOf } from "./sql/mysql_errors.ts";
+import { MysqlLender } from "./sql/mysql_lender.ts";
+import { MysqlSession } from "./sql/mysql_session.ts";
+import { NOW } from "./sql/mysql_signal.ts";
+import { literal } from "./sql/mysql_text.ts";
+import {
+  MysqlTransaction,
+  MysqlTx,
+  type QueryHandle,
+  runThroughQuery,
+  transactionOver,
+} from "./sql/mysql_transaction.ts";
+import { type MysqlWork, mysqlWork } from "./sql/mysql_work.ts";
+import type { Work } from "./sql/work.ts";
+
+export type { MysqlClient, MysqlPool, MysqlPromisePool, MysqlQuery } from "./sql/mysql_connection.ts";
+
+/** What a MySQL store can be told. Either a `url` or a `pool`. */
+export interface MysqlStoreOptions {
+  /** Where the database is: `mysql://user:password@host:3306/database`, with options of `mysql2` as its query. */
+  readonly url?: string;
+  /**
+   * A pool of `mysql2` of yours, of three connections at least, its sessions in a strict mode and with `utf8mb4`;
+   * `close()` leaves it open. Made with `multipleStatements: true` it spares the store most of its round trips.
+   */
+  readonly pool?: MysqlPool;
+  /** How many connections are used at most: with `url` 10 unless it is given, with `pool` what the pool says. At least 3. */
+  readonly poolSize?: number;
+  /** Where the time of signals and {@linkcode Store.now} comes from; the database's own clock unless it is given. */
+  readonly clock?: Clock;
+}
+
+/**
+ * Makes a store on a MySQL (8.0.17 or newer) or MariaDB (10.6 or newer) database.
+ *
+ * Nothing is connected yet. The tables have to be there: call `migrate()` once, when deploying; until then the store
+ * rejects with `schema_missing`.
+ *
+ * @throws `invalid_options`
+ *
+ * @example
+ * ```ts ignore
+ * import { mysqlStore } from "@leveret/saga/mysql";
+ *
+ * const store = mysqlStore({ url: "mysql://app@db.internal:3306/shop" });
+ * await store.migrate();
+ * const [record] = await store.load(["order-1"]);
+ * console.log(record); // null
+ * await store.close();
+ * ```
+ */
+export function mysqlStore(options: MysqlStoreOptions): Store {
+  return new MysqlStore(checkOptions(options));
+}
+
+/**
+ * The driver's connection behind a transaction of a MySQL store: a connection of `mysql2/promise`. Its type is up to the
+ * caller: `mysqlHandle<PoolConnection>(tx)`.
+ *
+ * @throws `transactions_unsupported` if the transaction is another database's, `transaction_over` after its end
+ */
+export function mysqlHandle<Handle>(tx: Tx): Handle {
+  if (tx instanceof MysqlTx) return tx.handle as Handle;
+  throw new SagaError(
+    "transactions_unsupported",
+    "Cannot get the MySQL connection: the transaction is no MySQL store's",
+  );
+}
+
+interface CheckedOptions {
+  readonly source: MysqlSource;
+  readonly clock: Clock | null;
+  /** What messages call the database. */
+  readonly where: string;
+}
+
+/** How often something is done again that other transactions were in the way of, or whose connection was lost. */
+const MAX_CONFLICTS = 10;
+const MAX_LOSSES = 5;
+const FIRST_PAUSE_MS = 5;
+const LONGEST_PAUSE_MS = 200;
+
+/** How long a process waits for others that migrate the same database. */
+const MIGRATION_LIMIT_S = 60;
+
+/** What a body made of itself; only the store's own trouble is thrown past it. */
+type Outcome<T> = { readonly value: T } | { readonly thrown: unknown };
+
+class MysqlStore implements Store {
+  readonly kind = "mysql";
+  readonly transactional = true;
+  readonly workers: WorkerDirectory;
+
+  readonly #options: CheckedOptions;
+  readonly #work: MysqlWork = mysqlWork();
+  readonly #lender: MysqlLender;
+  /** Transactions of bodies that run now, by what the bodies were given. */
+  readonly #transactions = new WeakMap<MysqlTx, MysqlTransaction>();
+  /** By how much the database's clock was ahead of ours when it was asked last. */
+  #aheadMs = 0;
+  /** Longest text of one batch; known once a connection is open. */
+  #batchBytes = 0;
+  #isReady: Promise<void> | null = null;
+  #isClosed = false;
+
+  constructor(options: CheckedOptions) {
+    this.#options = options;
+    this.#lender = new MysqlLender(options.source);
+    const { workers } = this.#work;
+    this.workers = {
+      announce: async (worker) => await this.#write(workers.announce(worker)),
+      retire: async (id, now) => await this.#run(workers.retire(id, now)),
+      list: (now) => this.#run(workers.list(now)),
+      unserved: async (options) => await this.#run(workers.unserved({ ...options, limit: checkLimit(options.limit) })),
+    };
+  }
+
+  async insert(executions: readonly Execution[], tx?: unknown): Promise<readonly InsertAnswer[]> {
+    const rows = this.#work.readyRows(executions);
+    if (tx !== undefined) return await this.#insertWithin(tx, rows);
+    await this.#ready();
+    return await this.#translated(() => this.#work.insertAll(rows, this.#transact, this.#batchBytes));
+  }
+
+  load(ids: readonly string[]): Promise<readonly (ExecutionRecord | null)[]> {
+    return this.#call((session) => this.#work.loadAll(ids, session));
+  }
+
+  status(ids: readonly string[]): Promise<readonly (ExecutionStatus | null)[]> {
+    return this.#run(this.#work.status(ids));
+  }
+
+  operations(id: string): Promise<readonly Operation[]> {
+    return this.#run(this.#work.operations(id));
+  }
+
+  async commit(changes: readonly Change[]): Promise<readonly CommitAnswer[]> {
+    const ready = this.#work.ready(changes, this.#roughlyNow());
+    await this.#ready();
+    return await this.#translated(() => this.#work.commitAll(ready, this.#transact, this.#batchBytes));
+  }
+
+  async renew(leases: readonly Lease[]): Promise<readonly RenewAnswer[]> {
+    if (leases.length === 0) return [];
+    const kept = leases.map((lease) => ({ ...lease }));
+    return await this.#call((session) => this.#work.renewAll(kept, session));
+  }
+
+  async claimDue(options: ClaimOptions): Promise<readonly Claimed[]> {
+    const kept = { ...options, limit: checkLimit(options.limit) };
+    // A worker with nothing to do reads one row, and begins no transaction.
+    const wakeAt = await this.nextWake(kept);
+    if (wakeAt === null || wakeAt > kept.now) return [];
+    return await this.#call((session) => this.#work.claim(kept, session));
+  }
+
+  nextWake(filter: WakeFilter): Promise<Instant | null> {
+    return this.#run(this.#work.nextWake(filter));
+  }
+
+  async touch(ids: readonly string[], now: Instant): Promise<void> {
+    await this.#run(this.#work.touch(ids, now));
+  }
+
+  async signal(signal: NewSignal): Promise<SignalAnswer> {
+    const ready = this.#work.readySignal(signal);
+    const { clock } = this.#options;
+    const now = clock === null ? null : () => clock.now();
+    return await this.#call((session) => this.#work.store(ready, session, now));
+  }
+
+  async transaction<T>(body: (transaction: StoreTransaction) => Promise<T>): Promise<T> {
+    await this.#ready();
+    const outcome = await this.#translated(() => this.#again((session) => this.#runBody(session, body), "body"));
+    if ("thrown" in outcome) throw outcome.thrown;
+    return outcome.value;
+  }
+
+  async prune(options: PruneOptions): Promise<number> {
+    const statuses = options.statuses.filter(isFinished);
+    return await this.#write(this.#work.prune({ ...options, statuses, limit: checkLimit(options.limit) }));
+  }
+
+  async now(): Promise<Instant> {
+    this.#refuseClosed();
+    if (this.#options.clock !== null) return this.#options.clock.now();
+    const now = await this.#translated(() => this.#again(timeOf));
+    this.#aheadMs = now - Date.now();
+    return now;
+  }
+
+  async migrate(): Promise<void> {
+    this.#refuseClosed();
+    await this.#translated(() =>
+      this.#again(async (session) => {
+        // Read first: of ten processes that start together nine, and later all, find nothing to do and lock nothing.
+        if (await session.run(this.#work.isPending())) await this.#migrate(session);
+      })
+    );
+    this.#isReady = null;
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    await this.#lender.close();
+  }
+
+  /** Runs work each of whose statements stands for itself. */
+  #run<T>(work: Work<T>): Promise<T> {
+    return this.#call((session) => session.run(work));
+  }
+
+  /** Runs work in a transaction. */
+  #write<T>(work: Work<T>): Promise<T> {
+    return this.#call(async (session) => {
+      session.begin();
+      const result = await session.run(work);
+      await session.commit();
+      return result;
+    });
+  }
+
+  async #call<T>(section: (session: MysqlSession) => Promise<T>): Promise<T> {
+    await this.#ready();
+    return await this.#translated(() => this.#again(section));
+  }
+
+  readonly #transact = <T>(section: (session: MysqlSession) => Promise<T>): Promise<T> => this.#again(section);
+
+  async #translated<T>(run: () => Promise<T>): Promise<T> {
+    try {
+      return await run();
+    } catch (error) {
+      throw translateError(error, this.#options.where);
+    }
+  }
+
+  /** Checks once that the tables are there, and none of another age. */
+  #ready(): Promise<void> {
+    this.#refuseClosed();
+    this.#isReady ??= this.#check().catch((error) => {
+      this.#isReady = null;
+      throw error;
+    });
+    return this.#isReady;
+  }
+
+  async #check(): Promise<void> {
+    const isPending = await this.#translated(() =>
+      this.#again((session) => {
+        // The rest is left to others, who have as much to send at the same time.
+        this.#batchBytes = session.maxBytes / 4;
+        return session.run(this.#work.isPending());
+      })
+    );
+    if (!isPending) return;
+    throw new SagaError(
+      "schema_missing",
+      `Cannot use ${this.#options.where}: its tables are missing or older than this code; call migrate() once before`,
+    );
+  }
+
+  /** Gives a section a session, again and again while other transactions are in its way; undoes what it leaves open. */
+  async #again<T>(section: (session: MysqlSession) => Promise<T>, use: Use = "call"): Promise<T> {
+    let conflicts = 0;
+    let losses = 0;
+    for (let pauseMs = FIRST_PAUSE_MS;; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+      try {
+        return await this.#lender.use(use, async (connection) => {
+          const session = new MysqlSession(connection);
+          try {
+            return await section(session);
+          } finally {
+            await session.rollback();
+          }
+        });
+      } catch (error) {
+        // What a call had in flight on a connection that is lost may have been done: the caller has to look.
+        const isAgain = error instanceof LostInBody
+          ? ++losses < MAX_LOSSES
+          : troubleOf(error) === "conflict" && ++conflicts < MAX_CONFLICTS;
+        if (!isAgain) throw error instanceof LostInBody ? error.cause : error;
+      }
+      // In real time, whatever the store's clock is: the locks are other processes'.
+      await pause(systemClock, pauseMs * (0.5 + Math.random()));
+    }
+  }
+
+  async #runBody<T>(
+    session: MysqlSession,
+    body: (transaction: StoreTransaction) => Promise<T>,
+  ): Promise<Outcome<T>> {
+    const { where } = this.#options;
+    const { connection } = session;
+    try {
+      await session.open();
+    } catch (error) {
+      throw connection.isBroken ? new LostInBody(error) : error;
+    }
+    const transaction = new MysqlTransaction({ session, work: this.#work, now: () => this.#roughlyNow(), where });
+    this.#transactions.set(transaction.tx, transaction);
+    const outcome = await runOnce(body, transaction);
+    transaction.end();
+    // Whatever the body made of it: the server has undone it, or forgotten it.
+    if (transaction.conflict !== null) {
+      throw connection.isBroken ? new LostInBody(transaction.conflict) : transaction.conflict;
+    }
+    if ("thrown" in outcome) {
+      // The driver's own words, from the handle: reason to run the body again, as in a query.
+      const trouble = troubleOf(outcome.thrown);
+      if (trouble === "lost" && connection.isBroken) throw new LostInBody(outcome.thrown);
+      if (trouble === "conflict") throw outcome.thrown;
+      return outcome;
+    }
+    if (connection.isBroken) throw new LostInBody(connectionLost());
+    // If the answer to this is lost, it may have been done: the caller has to look.
+    await session.commit();
+    return outcome;
+  }
+
+  async #migrate(session: MysqlSession): Promise<void> {
+    const [row] = (await session.send("select database() as name"))[0]!.rows;
+    // Locks have names of the whole server's, of 64 characters at most.
+    const lock = literal(`leveret ${String(row?.name)}`.slice(0, 64));
+    const [taken] = (await session.send(`select get_lock(${lock}, ${MIGRATION_LIMIT_S}) as taken`))[0]!.rows;
+    if (Number(taken?.taken) !== 1) {
+      throw new SagaError(
+        "store_unavailable",
+        `Cannot migrate ${this.#options.where}: another process has been at it for ${MIGRATION_LIMIT_S} s; try again`,
+      );
+    }
+    try {
+      const now = this.#options.clock?.now() ?? await timeOf(session);
+      await session.run(this.#work.migrateOn(session.connection.server.flavour, now));
+    } finally {
+      if (!session.connection.isBroken) await session.send(`select release_lock(${lock})`);
+    }
+  }
+
+  async #insertWithin(tx: unknown, rows: readonly ReadyRow[]): Promise<readonly InsertAnswer[]> {
+    this.#refuseClosed();
+    const insertion = this.#work.insertEach(rows);
+    if (tx instanceof MysqlTx) return await this.#ownTransaction(tx).run(insertion);
+    const handle = handleOf(tx);
+    if (handle === null) {
+      throw new SagaError(
+        "transactions_unsupported",
+        `Cannot insert within ${
+          show(tx)
+        }: hand in the tx of a body, a connection of mysql2, or an object with query(sql, params)`,
+      );
+    }
+    try {
+      return await runThroughQuery(handle, insertion);
+    } catch (error) {
+      throw translateError(error, "the caller's transaction");
+    }
+  }
+
+  #ownTransaction(tx: MysqlTx): MysqlTransaction {
+    if (tx.isOver) throw transactionOver();
+    const transaction = this.#transactions.get(tx);
+    if (transaction !== undefined) return transaction;
+    throw new SagaError("transactions_unsupported", "Cannot insert within the transaction: it is another store's");
+  }
+
+  /** For what is only told to people: when a signal was consumed. */
+  #roughlyNow(): Instant {
+    return this.#options.clock?.now() ?? Date.now() + Math.round(this.#aheadMs);
+  }
+
+  #refuseClosed(): void {
+    if (this.#isClosed) {
+      throw new SagaError("closed", "Cannot use the MySQL store: it was closed, so open another one");
+    }
+  }
+}
+
+/** A connection that was lost before its transaction was to be committed: nothing of it was done. */
+class LostInBody extends Error {
+  override readonly name = "LostInBody";
+
+  constructor(cause: unknown) {
+    super("The connection was lost inside a transaction's body", { cause });
+  }
+}
+
+function connectionLost(): Error {
+  return Object.assign(new Error("the server closed it"), { code: "PROTOCOL_CONNECTION_LOST" });
+}
+
+async function runOnce<T>(
+  body: (transaction: StoreTransaction) => Promise<T>,
+  transaction: MysqlTransaction,
+): Promise<Outcome<T>> {
+  try {
+    return { value: await body(transaction) };
+  } catch (thrown) {
+    return { thrown };
+  }
+}
+
+async function timeOf(session: MysqlSession): Promise<Instant> {
+  const [row] = (await session.send(NOW))[0]!.rows;
+  return Number(row!.now) / 1_000;
+}
+
+/** What a caller's transaction is asked through; null for what is none. */
+function handleOf(tx: unknown): QueryHandle | null {
+  const { query, promise } = (tx ?? {}) as { query?: unknown; promise?: unknown };
+  if (typeof query !== "function") return null;
+  // A connection with callbacks: its queries are no promises.
+  return typeof promise === "function" ? promise.call(tx) as QueryHandle : tx as QueryHandle;
+}
+
+function checkOptions(options: MysqlStoreOptions): CheckedOptions {
+  const { url, pool, poolSize, clock = null, ...unknown } = options;
+  const [unknownKey] = Object.keys(unknown);
+  if (unknownKey !== undefined) throw invalidOptions(`there is no option ${show(unknownKey)}`);
+  if ((url === undefined) === (pool === undefined)) throw invalidOptions("give either url or pool");
+  if (pool !== undefined) {
+    if (!isPool(pool)) throw invalidOptions("pool: it is no pool of mysql2");
+    const size = checkPoolSize(poolSize ?? sizeOf(pool) ?? 10);
+    return { source: new PoolSource(pool, size), clock, where: "the MySQL database" };
+  }
+  const { host, pathname } = checkUrl(url!);
+  const where = `the MySQL database ${show(`${host}${pathname}`)}`;
+  return { source: new OwnSource({ url: url!, size: checkPoolSize(poolSize ?? 10) }), clock, where };
+}
+
+/** Heartbeats, commits and claims need two connections that no body can take. */
+function checkPoolSize(size: number): number {
+  if (Number.isSafeInteger(size) && size >= 3) return size;
+  throw invalidOptions(`poolSize: ${show(size)} is no whole number from 3`);
+}
+
+function checkUrl(url: string): URL {
+  const parsed = typeof url === "string" && URL.canParse(url) ? new URL(url) : null;
+  if (parsed === null || !/^(mysql|mariadb):$/.test(parsed.protocol) || parsed.pathname.length < 2) {
+    // Without the value: there may be a password in it.
+    throw invalidOptions("url: it is not of the form mysql://user:password@host:3306/database");
+  }
+  return parsed;
+}
+
+function checkLimit(limit: number): number {
+  if (Number.isSafeInteger(limit) && limit >= 1) return limit;
+  throw invalidOptions(`limit: ${show(limit)} is no whole number from 1`);
+}
+
+function invalidOptions(what: string): SagaError {
+  return new SagaError("invalid_options", `Cannot use the MySQL store: ${what}`);
+}
+
+function isPool(value: unknown): value is MysqlPool {
+  return typeof (value as { getConnection?: unknown } | null | undefined)?.getConnection === "function";
+}

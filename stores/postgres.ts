@@ -1,0 +1,528 @@
+/**
+ * The PostgreSQL store: one database, any number of machines.
+ *
+ * Whatever the store does is one statement and one round trip, a batch of commits too; only the bodies of transactions,
+ * migrations and pruning take more. Connections are thrown away after any error that tells of the connection.
+ */
+
+import { type Clock, pause, systemClock } from "../src/clock.ts";
+import type { Tx } from "../src/definition/scope.ts";
+import type { Change } from "../src/domain/change.ts";
+import {
+  type Execution,
+  type ExecutionRecord,
+  type Instant,
+  isFinished,
+  type Operation,
+} from "../src/domain/record.ts";
+import { SagaError, show } from "../src/errors.ts";
+import type {
+  Claimed,
+  ClaimOptions,
+  CommitAnswer,
+  ExecutionStatus,
+  InsertAnswer,
+  Lease,
+  NewSignal,
+  PruneOptions,
+  RenewAnswer,
+  SignalAnswer,
+  Store,
+  StoreTransaction,
+  WakeFilter,
+  WorkerDirectory,
+} from "../src/store.ts";
+import {
+  type PgPool,
+  PgPoolSource,
+  PgSource,
+  type PostgresConnection,
+  PostgresJsConnection,
+  type PostgresJsPool,
+  PostgresJsSource,
+  type PostgresSource,
+  SET_BACK,
+} from "./sql/postgres_connection.ts";
+import { postgresDialect } from "./sql/postgres_dialect.ts";
+import { isLockTimeout, translateError, troubleOf } from "./sql/postgres_errors.ts";
+import { PostgresPool } from "./sql/postgres_pool.ts";
+import {
+  PostgresTransaction,
+  PostgresTx,
+  type QueryHandle,
+  runThroughQuery,
+  transactionOver,
+} from "./sql/postgres_transaction.ts";
+import { type PostgresWork, postgresWork } from "./sql/postgres_work.ts";
+import { type Answer, runLater, type Statement, type Work } from "./sql/work.ts";
+
+export type {
+  PgClient,
+  PgPool,
+  PgPoolClient,
+  PostgresJs,
+  PostgresJsPool,
+  PostgresJsQuery,
+  PostgresJsReserved,
+} from "./sql/postgres_connection.ts";
+export type { Row } from "./sql/work.ts";
+
+/** What a PostgreSQL store can be told. One of `url`, `pool` and `sql`. */
+export interface PostgresStoreOptions {
+  /** Where the database is: `postgres://user:password@host:5432/database?sslmode=require`. */
+  readonly url?: string;
+  /** A pool of node-postgres (`pg`) of yours, of three clients at least; `close()` leaves it open. */
+  readonly pool?: PgPool;
+  /** The `sql` of postgres.js of yours, of three connections at least; `close()` leaves it open. */
+  readonly sql?: PostgresJsPool;
+  /** How many connections there are at most, with `url`: 10 unless it is given, and never less than 3. */
+  readonly poolSize?: number;
+  /** The schema of the tables; unless it is given, the first one of the connections' `search_path`. */
+  readonly schema?: string;
+  /**
+   * Whether a pooler in between lends the server's connections for one transaction at a time (PgBouncer's
+   * `pool_mode = transaction`): no statement is prepared for later then, and no session is set up, which is slower. For
+   * `url` only; pools that are handed in are used that way anyhow. False unless it is given.
+   */
+  readonly transactionMode?: boolean;
+  /** Where the time of signals and {@linkcode Store.now} comes from; the database's own clock unless it is given. */
+  readonly clock?: Clock;
+}
+
+/**
+ * Makes a store on a PostgreSQL database, 12 or newer, for any number of processes on any number of machines.
+ *
+ * Nothing is connected yet. The tables have to be there: call `migrate()` once, when deploying; until then the store
+ * rejects with `schema_missing`.
+ *
+ * @throws `invalid_options`
+ *
+ * @example
+ * ```ts ignore
+ * import { postgresStore } from "@leveret/saga/postgres";
+ *
+ * const store = postgresStore({ url: "postgres://app@db.internal:5432/shop", schema: "leveret" });
+ * await store.migrate();
+ * const [record] = await store.load(["order-1"]);
+ * console.log(record); // null
+ * await store.close();
+ * ```
+ */
+export function postgresStore(options: PostgresStoreOptions): Store {
+  return new PostgresStore(checkOptions(options));
+}
+
+/**
+ * The driver's client behind a transaction of a PostgreSQL store: a client of node-postgres, or the reserved `sql` of
+ * postgres.js if the store was given one. Its type is up to the caller: `postgresHandle<pg.ClientBase>(tx)`.
+ *
+ * @throws `transactions_unsupported` if the transaction is another database's, `transaction_over` after its end
+ */
+export function postgresHandle<Handle>(tx: Tx): Handle {
+  if (tx instanceof PostgresTx) return tx.handle as Handle;
+  throw new SagaError(
+    "transactions_unsupported",
+    "Cannot get the PostgreSQL client: the transaction is no PostgreSQL store's",
+  );
+}
+
+interface CheckedOptions {
+  readonly source: PostgresSource;
+  readonly schema: string | null;
+  readonly clock: Clock | null;
+  /** What messages call the database. */
+  readonly where: string;
+  /** Whether sessions were set up by us, and a body has to be given the user's own settings back. */
+  readonly isSetUp: boolean;
+}
+
+/** How often something is done again that other transactions were in the way of, or whose connection was lost. */
+const MAX_CONFLICTS = 10;
+/** For a lone statement: the lock was waited for already, and whoever keeps it so long is no quick transaction. */
+const MAX_LOCK_TIMEOUTS = 2;
+const MAX_LOSSES = 5;
+const FIRST_PAUSE_MS = 5;
+const LONGEST_PAUSE_MS = 200;
+
+/** What a body made of itself; only the store's own trouble is thrown past it. */
+type Outcome<T> = { readonly value: T } | { readonly thrown: unknown };
+
+class PostgresStore implements Store {
+  readonly kind = "postgres";
+  readonly transactional = true;
+  readonly workers: WorkerDirectory;
+
+  readonly #options: CheckedOptions;
+  readonly #work: PostgresWork;
+  readonly #pool: PostgresPool;
+  /** Transactions of bodies that run now, by what the bodies were given. */
+  readonly #transactions = new WeakMap<PostgresTx, PostgresTransaction>();
+  #isReady: Promise<void> | null = null;
+  #isClosed = false;
+
+  constructor(options: CheckedOptions) {
+    this.#options = options;
+    this.#work = postgresWork(postgresDialect(options.schema), options.schema);
+    this.#pool = new PostgresPool(options.source);
+    const { workers } = this.#work;
+    this.workers = {
+      announce: async (worker) => await this.#run(workers.announce(worker)),
+      retire: async (id, now) => await this.#run(workers.retire(id, now)),
+      list: (now) => this.#run(workers.list(now)),
+      unserved: async (options) => await this.#run(workers.unserved({ ...options, limit: checkLimit(options.limit) })),
+    };
+  }
+
+  async insert(executions: readonly Execution[], tx?: unknown): Promise<readonly InsertAnswer[]> {
+    const insertion = this.#work.insert(executions);
+    return await (tx === undefined ? this.#run(insertion) : this.#insertWithin(tx, insertion));
+  }
+
+  load(ids: readonly string[]): Promise<readonly (ExecutionRecord | null)[]> {
+    return this.#run(this.#work.load(ids));
+  }
+
+  status(ids: readonly string[]): Promise<readonly (ExecutionStatus | null)[]> {
+    return this.#run(this.#work.status(ids));
+  }
+
+  operations(id: string): Promise<readonly Operation[]> {
+    return this.#run(this.#work.operations(id));
+  }
+
+  async commit(changes: readonly Change[]): Promise<readonly CommitAnswer[]> {
+    return await this.#run(this.#work.commit(this.#work.prepare(changes, this.#now())));
+  }
+
+  async renew(leases: readonly Lease[]): Promise<readonly RenewAnswer[]> {
+    return await this.#run(this.#work.renew(leases));
+  }
+
+  async claimDue(options: ClaimOptions): Promise<readonly Claimed[]> {
+    return await this.#run(this.#work.claimDue({ ...options, limit: checkLimit(options.limit) }));
+  }
+
+  nextWake(filter: WakeFilter): Promise<Instant | null> {
+    return this.#run(this.#work.nextWake(filter));
+  }
+
+  async touch(ids: readonly string[], now: Instant): Promise<void> {
+    await this.#run(this.#work.touch(ids, now));
+  }
+
+  async signal(signal: NewSignal): Promise<SignalAnswer> {
+    return await this.#run(this.#work.signal(signal, () => this.#now()));
+  }
+
+  async transaction<T>(body: (transaction: StoreTransaction) => Promise<T>): Promise<T> {
+    await this.#ready();
+    const outcome = await this.#translated(() => this.#again((connection) => this.#runBody(connection, body), "body"));
+    if ("thrown" in outcome) throw outcome.thrown;
+    return outcome.value;
+  }
+
+  async prune(options: PruneOptions): Promise<number> {
+    const statuses = options.statuses.filter(isFinished);
+    const work = this.#work.prune({ ...options, statuses, limit: checkLimit(options.limit) });
+    await this.#ready();
+    return await this.#translated(() => this.#again((connection) => within(connection, (run) => runLater(work, run))));
+  }
+
+  async now(): Promise<Instant> {
+    this.#refuseClosed();
+    return this.#now() ?? await this.#run(this.#work.now());
+  }
+
+  async migrate(): Promise<void> {
+    this.#refuseClosed();
+    const { isPending, lockSchema, migrate } = this.#work;
+    await this.#translated(() =>
+      this.#again(async (connection) => {
+        // Read first: of ten processes that start together nine, and later all, find nothing to do and lock nothing.
+        if (!await runLater(isPending(), (statement) => connection.run(statement))) return;
+        await within(connection, async (run) => {
+          await runLater(lockSchema(), run);
+          await runLater(migrate(this.#now() ?? Date.now()), run);
+        });
+      })
+    );
+    this.#isReady = null;
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    await this.#pool.close();
+  }
+
+  /** Runs work each of whose statements stands for itself. */
+  async #run<T>(work: Work<T>): Promise<T> {
+    await this.#ready();
+    return await this.#translated(() => runLater(work, (statement) => this.#answer(statement)));
+  }
+
+  async #translated<T>(run: () => Promise<T>): Promise<T> {
+    try {
+      return await run();
+    } catch (error) {
+      throw translateError(error, this.#options.where);
+    }
+  }
+
+  #answer(statement: Statement): Promise<Answer> {
+    return this.#again((connection) => connection.run(statement), "call", MAX_LOCK_TIMEOUTS);
+  }
+
+  /** Checks once that the tables are there, and none of another age. */
+  #ready(): Promise<void> {
+    this.#refuseClosed();
+    this.#isReady ??= this.#check().catch((error) => {
+      this.#isReady = null;
+      throw error;
+    });
+    return this.#isReady;
+  }
+
+  async #check(): Promise<void> {
+    const isPending = this.#work.isPending();
+    if (!await this.#translated(() => runLater(isPending, (statement) => this.#answer(statement)))) return;
+    throw new SagaError(
+      "schema_missing",
+      `Cannot use ${this.#options.where}: its tables are missing or older than this code; call migrate() once before`,
+    );
+  }
+
+  /** Gives a section a connection, again and again while other transactions are in its way. */
+  async #again<T>(
+    section: (connection: PostgresConnection) => Promise<T>,
+    use: "call" | "body" = "call",
+    maxLockTimeouts: number = MAX_CONFLICTS,
+  ): Promise<T> {
+    const { where } = this.#options;
+    let conflicts = 0;
+    let lockTimeouts = 0;
+    let losses = 0;
+    for (let pauseMs = FIRST_PAUSE_MS;; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+      try {
+        return await this.#pool.use(use, section);
+      } catch (error) {
+        // What a call had in flight on a connection that is lost may have been done: the caller has to look.
+        const isAgain = error instanceof LostInBody
+          ? ++losses < MAX_LOSSES
+          : isLockTimeout(error)
+          ? ++lockTimeouts < maxLockTimeouts
+          : troubleOf(error) === "conflict" && ++conflicts < MAX_CONFLICTS;
+        if (!isAgain) throw error instanceof LostInBody ? lost(where, error.cause) : error;
+      }
+      // In real time, whatever the store's clock is: the locks are other processes'.
+      await pause(systemClock, pauseMs * (0.5 + Math.random()));
+    }
+  }
+
+  async #runBody<T>(
+    connection: PostgresConnection,
+    body: (transaction: StoreTransaction) => Promise<T>,
+  ): Promise<Outcome<T>> {
+    const { isSetUp, where } = this.#options;
+    try {
+      await connection.command(`begin isolation level read committed${isSetUp ? `; ${SET_BACK}` : ""}`);
+    } catch (error) {
+      throw connection.isBroken ? new LostInBody(error) : error;
+    }
+    const transaction = new PostgresTransaction({ connection, work: this.#work, now: () => this.#now(), where });
+    this.#transactions.set(transaction.tx, transaction);
+    const outcome = await runOnce(body, transaction);
+    transaction.end();
+    if (connection.isBroken) throw new LostInBody(transaction.failure);
+    if (transaction.conflict === null && "value" in outcome && connection.isInTransaction !== false) {
+      return await this.#commitBody(connection, transaction, outcome);
+    }
+    const wasOpen = connection.isInTransaction !== false;
+    if (wasOpen) await connection.command("rollback");
+    if (transaction.conflict !== null) throw transaction.conflict;
+    if ("value" in outcome) return { thrown: endedInside() };
+    // The driver's own words for a conflict, from the handle: reason to run the body again, as in a query.
+    if (troubleOf(outcome.thrown) === "conflict") throw outcome.thrown;
+    return outcome;
+  }
+
+  async #commitBody<T>(
+    connection: PostgresConnection,
+    { failure }: PostgresTransaction,
+    outcome: Outcome<T>,
+  ): Promise<Outcome<T>> {
+    try {
+      if (await connection.command("commit") === "COMMIT") return outcome;
+    } catch (error) {
+      // A constraint that was deferred until now is the body's affair, in the driver's words.
+      if (troubleOf(error) === "refused") return { thrown: error };
+      throw error;
+    }
+    return { thrown: failure ?? endedInside() };
+  }
+
+  async #insertWithin(tx: unknown, insertion: Work<readonly InsertAnswer[]>): Promise<readonly InsertAnswer[]> {
+    this.#refuseClosed();
+    try {
+      if (tx instanceof PostgresTx) return await this.#ownTransaction(tx).run(insertion);
+      if (isPostgresJs(tx)) {
+        const connection = new PostgresJsConnection(tx);
+        return await runLater(insertion, (statement) => connection.run(statement));
+      }
+      if (isQueryHandle(tx)) return await runThroughQuery(tx, insertion);
+    } catch (error) {
+      throw translateError(error, "the caller's transaction");
+    }
+    throw new SagaError(
+      "transactions_unsupported",
+      `Cannot insert within ${show(tx)}: hand in the tx of a body, a client of pg, the sql of postgres.js's begin(), ` +
+        "or an object with query(sql, params)",
+    );
+  }
+
+  #ownTransaction(tx: PostgresTx): PostgresTransaction {
+    if (tx.isOver) throw transactionOver();
+    const transaction = this.#transactions.get(tx);
+    if (transaction !== undefined) return transaction;
+    throw new SagaError("transactions_unsupported", "Cannot insert within the transaction: it is another store's");
+  }
+
+  #now(): Instant | null {
+    return this.#options.clock?.now() ?? null;
+  }
+
+  #refuseClosed(): void {
+    if (this.#isClosed) {
+      throw new SagaError("closed", "Cannot use the PostgreSQL store: it was closed, so open another one");
+    }
+  }
+}
+
+/** The connection was lost before anything was committed: the body can be run again. */
+class LostInBody extends Error {
+  constructor(cause: unknown) {
+    super("The connection was lost", { cause });
+  }
+}
+
+async function runOnce<T>(
+  body: (transaction: StoreTransaction) => Promise<T>,
+  transaction: PostgresTransaction,
+): Promise<Outcome<T>> {
+  try {
+    return { value: await body(transaction) };
+  } catch (thrown) {
+    return { thrown };
+  }
+}
+
+/** Runs a section within a transaction of its own. */
+async function within<T>(
+  connection: PostgresConnection,
+  section: (run: (statement: Statement) => Promise<Answer>) => Promise<T>,
+): Promise<T> {
+  await connection.command("begin isolation level read committed");
+  try {
+    const result = await section((statement) => connection.run(statement));
+    await connection.command("commit");
+    return result;
+  } catch (error) {
+    // What went wrong is what the caller has to hear; a connection that cannot roll back is broken, and goes.
+    if (!connection.isBroken) await connection.command("rollback").catch(() => {});
+    throw error;
+  }
+}
+
+const POOL_SIZE = 10;
+/** One for the body of a transaction, one for commits and loads, one for heartbeats. */
+const SMALLEST_POOL = 3;
+
+function checkOptions(options: PostgresStoreOptions): CheckedOptions {
+  const { url, pool, sql, poolSize, schema, transactionMode = false, clock, ...unknown } = options;
+  const [unknownKey] = Object.keys(unknown);
+  if (unknownKey !== undefined) throw invalidOptions(`there is no option ${show(unknownKey)}`);
+  if ([url, pool, sql].filter((given) => given !== undefined).length !== 1) {
+    throw invalidOptions("give one of url, pool and sql");
+  }
+  if (typeof transactionMode !== "boolean") throw invalidOptions(`transactionMode: ${show(transactionMode)}`);
+  // PostgreSQL cuts longer names, and would then not find them.
+  if (schema !== undefined && !(typeof schema === "string" && /^[^\0?]{1,63}$/.test(schema))) {
+    throw invalidOptions(`schema: ${show(schema)} is no name of 1 to 63 characters without "?"`);
+  }
+  if (poolSize !== undefined && url === undefined) throw invalidOptions("poolSize: it is for url only");
+  if (transactionMode && url === undefined) throw invalidOptions("transactionMode: it is for url only");
+  const size = poolSize ?? POOL_SIZE;
+  if (!Number.isSafeInteger(size)) throw invalidOptions(`poolSize: ${show(size)} is no whole number`);
+  const source = sourceOf({ url, pool, sql, size, transactionMode });
+  if (source.size < SMALLEST_POOL) {
+    throw invalidOptions(`a pool of ${source.size} is too small: give it ${SMALLEST_POOL} connections at least`);
+  }
+  const isSetUp = url !== undefined && !transactionMode;
+  return { source, schema: schema ?? null, clock: clock ?? null, where: whereOf(url), isSetUp };
+}
+
+function sourceOf({ url, pool, sql, size, transactionMode }: {
+  readonly url: string | undefined;
+  readonly pool: PgPool | undefined;
+  readonly sql: PostgresJsPool | undefined;
+  readonly size: number;
+  readonly transactionMode: boolean;
+}): PostgresSource {
+  if (url !== undefined) {
+    if (!isUrl(url)) throw invalidOptions("url: it does not begin with postgres:// or postgresql://");
+    return new PgSource({ url, size, transactionMode });
+  }
+  if (pool !== undefined) {
+    if (typeof pool?.connect !== "function" || typeof pool.options !== "object") {
+      throw invalidOptions("pool: it is no Pool of node-postgres");
+    }
+    return new PgPoolSource(pool);
+  }
+  if (typeof sql?.unsafe !== "function" || typeof sql.reserve !== "function") {
+    throw invalidOptions("sql: it is not what postgres() of postgres.js returns");
+  }
+  return new PostgresJsSource(sql);
+}
+
+function isUrl(url: unknown): boolean {
+  return typeof url === "string" && /^postgres(ql)?:\/\//.test(url);
+}
+
+/** The database in words, without its password. */
+function whereOf(url: string | undefined): string {
+  const parsed = url === undefined ? null : URL.parse(url);
+  if (parsed === null) return "the PostgreSQL database";
+  return `the PostgreSQL database ${show(parsed.pathname.slice(1))} on ${show(parsed.host)}`;
+}
+
+function checkLimit(limit: number): number {
+  if (Number.isSafeInteger(limit) && limit >= 1) return limit;
+  throw invalidOptions(`limit: ${show(limit)} is no whole number from 1`);
+}
+
+function invalidOptions(what: string): SagaError {
+  return new SagaError("invalid_options", `Cannot use the PostgreSQL store: ${what}`);
+}
+
+function lost(where: string, cause: unknown): SagaError {
+  return new SagaError(
+    "store_unavailable",
+    `Cannot run a transaction on ${where}: its connection was lost again and again`,
+    { cause },
+  );
+}
+
+function endedInside(): SagaError {
+  return new SagaError(
+    "transaction_over",
+    "Cannot commit the transaction: it was ended inside its body; return to commit it, throw to undo it",
+  );
+}
+
+function isPostgresJs(value: unknown): value is PostgresJsPool {
+  return typeof (value as Partial<PostgresJsPool> | null | undefined)?.unsafe === "function";
+}
+
+function isQueryHandle(value: unknown): value is QueryHandle {
+  return typeof (value as Partial<QueryHandle> | null | undefined)?.query === "function";
+}

@@ -1,0 +1,87 @@
+/** The dialect of MySQL and MariaDB. */
+
+import type { Instant } from "../../src/domain/record.ts";
+import type { Dialect } from "./dialect.ts";
+import { refusalOf } from "./mysql_errors.ts";
+import { LIST } from "./mysql_text.ts";
+import type { SqlValue } from "./work.ts";
+
+/** Which of the two servers it is. */
+export type Flavour = "mysql" | "mariadb";
+
+/** As microseconds, beyond it a number is not exact any more; it is the year 2255. */
+const MAX_MICROSECONDS = Number.MAX_SAFE_INTEGER;
+
+/**
+ * What compares byte by byte, blanks at the end included: `utf8mb4_bin` takes "a" and "a " for the same. The two servers
+ * have the same thing under different names, and neither knows the other's.
+ */
+const COLLATIONS: Readonly<Record<Flavour, string>> = {
+  mysql: "utf8mb4_0900_bin",
+  mariadb: "utf8mb4_nopad_bin",
+};
+
+/**
+ * The dialect of both servers: names compare byte by byte, instants are whole microseconds since 1970, JSON is text.
+ *
+ * - Instants are numbers since a `datetime` is shifted by the time zones of session and driver, and cut to milliseconds
+ *   by the driver's dates; a pool that was handed in may have any of these settings.
+ * - JSON is text since MySQL's own type sorts the keys and rounds numbers, and since MariaDB's, and its `json_valid`,
+ *   refuse more than 32 levels.
+ */
+export const mysqlDialect: Dialect = {
+  types: {
+    sequence: "bigint not null auto_increment primary key",
+    name: "varchar(255)",
+    text: "longtext",
+    integer: "bigint",
+    real: "double",
+    instant: "bigint",
+    json: "longtext",
+  },
+  // What creates tables has to know the server: see mysqlDialectOf().
+  tableOptions: "",
+  tableExists: "select 1 from information_schema.tables where table_schema = database() and table_name = ?",
+  // Neither server has indexes of some rows; null is the first value of an index, so a range passes over it.
+  onlyWhere: () => "",
+  wake: { column: "", indexed: "wake_at" },
+  afterTables: [],
+
+  text: (sql) => sql.replaceAll('"', "`").replace(PARENT, `${PARENT} force index (primary)`),
+  parameter: () => "?",
+  selected: (column) => `"${column}"`,
+  concat: (...parts) => `concat(${parts.join(", ")})`,
+  // As a list in the text: MariaDB runs an update by a subquery as a scan of the whole table.
+  isIn: (expression) => `${expression} in ${LIST}`,
+  // Compared with a column, it is the column's collation that counts: of two, the binary one wins.
+  each: "json_table(?, '$[*]' columns (value varchar(255) character set utf8mb4 path '$'))",
+  list: (values) => JSON.stringify(values),
+
+  // A duplicate is an error that is caught: `insert ignore` would ignore values that do not fit as well.
+  unlessTaken: "",
+  forUpdate: " for update",
+  forUpdateSkipLocked: " for update skip locked",
+
+  encodeInstant,
+  decodeInstant: (stored) => Number(stored) / 1_000,
+  encodeJson: (text) => text,
+  decodeJson: (stored) => JSON.parse(String(stored)),
+
+  refusal: refusalOf,
+};
+
+/** Searched by its id: the server would rather go through all that has not finished, once for each execution. */
+const PARENT = "saga_executions as parent";
+
+/** The dialect with what creates tables on one of the two servers. */
+export function mysqlDialectOf(flavour: Flavour): Dialect {
+  const tableOptions = ` engine = InnoDB default character set utf8mb4 collate ${COLLATIONS[flavour]}`;
+  return { ...mysqlDialect, tableOptions };
+}
+
+function encodeInstant(instant: Instant): SqlValue {
+  // In two parts: far from 1970 the product as a whole would round to a neighbouring microsecond.
+  const whole = Math.floor(instant);
+  const microseconds = whole * 1_000 + Math.round((instant - whole) * 1_000);
+  return Math.abs(microseconds) <= MAX_MICROSECONDS ? microseconds : null;
+}
