@@ -134,7 +134,7 @@ Deno.test("a second request is refused, whichever it is, and says whose the firs
   const walk = blocked();
   doCompensate(walk);
   for (const operate of [doRetry, doCompensate, doSkip]) {
-    assert.match(refusal(operate(walk)), /^request_pending: ada asked to compensate it, /);
+    assert.match(refusal(operate(walk)), /^request_pending: ada has asked to compensate it, /);
   }
   const nameless = {
     ...walk.record,

@@ -184,11 +184,6 @@ export class WorkerLoop implements TurnHost {
     attempt.held = null;
   }
 
-  /** Renews everything that is open, after an outage. */
-  async renewAll(): Promise<void> {
-    await this.#leases.renew();
-  }
-
   /** Takes nothing new, lets steps end, tells those to stop that have not by the deadline, and is gone. */
   stop(times: StopTimes): Promise<void> {
     this.#stopped ??= this.#stop(times);
