@@ -115,7 +115,7 @@ async function measureMillion(dir: string, options: BenchOptions): Promise<Figur
 
 async function measureIdle(dir: string, options: BenchOptions): Promise<Figures> {
   return await withPair(dir, options, async (pair) => {
-    const { common } = await commonFigures(pair, { ...options, rounds: 1 });
+    const { common } = await commonFigures(pair, { ...options, rounds: Math.min(options.rounds, 3) });
     const { counts } = pair;
     tell(`leaving it alone for ${options.settleSeconds} s`);
     await setTimeout(options.settleSeconds * 1_000);

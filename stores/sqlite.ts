@@ -39,6 +39,7 @@ import { Mutex } from "./sql/mutex.ts";
 import { openConnection, SqliteConnection, type Synchronous } from "./sql/sqlite_connection.ts";
 import { sqliteDialect } from "./sql/sqlite_dialect.ts";
 import { refusalOf, translateError, troubleOf } from "./sql/sqlite_errors.ts";
+import { SqliteFile } from "./sql/sqlite_file.ts";
 import {
   type QueryHandle,
   runThroughQuery,
@@ -111,6 +112,11 @@ type CheckedOptions =
 /** Longest pause between two tries to get a lock: a waiting process must not miss the gap between two others. */
 const MAX_PAUSE_MS = 25;
 
+/** How long a body may still hold the store up, over all its runs. */
+interface Budget {
+  leftMs: number;
+}
+
 /** What a body made of itself; only the store's own trouble is thrown past it. */
 type Outcome<T> = { readonly value: T } | { readonly thrown: unknown };
 
@@ -128,6 +134,7 @@ class SqliteStore implements Store {
   readonly #inside = new AsyncLocalStorage<SqliteTransaction>();
   /** Connections that callers have handed in as `tx`, for their prepared statements. */
   readonly #handed = new WeakMap<DatabaseSync, SqliteConnection>();
+  readonly #file = new SqliteFile();
   #connection: SqliteConnection | null = null;
   #transaction: SqliteTransaction | null = null;
   #isClosed = false;
@@ -168,7 +175,7 @@ class SqliteStore implements Store {
 
   async commit(changes: readonly Change[]): Promise<readonly CommitAnswer[]> {
     const prepared = this.#work.prepare(changes, this.#options.clock.now());
-    return await this.#use((connection) => {
+    return await this.#change((connection) => {
       try {
         return connection.write(this.#work.commit(prepared));
       } catch (error) {
@@ -202,7 +209,8 @@ class SqliteStore implements Store {
   }
 
   async transaction<T>(body: (transaction: StoreTransaction) => Promise<T>): Promise<T> {
-    const outcome = await this.#use((connection) => this.#runBody(connection, body));
+    const budget: Budget = { leftMs: this.#options.transactionLimitMs };
+    const outcome = await this.#change((connection) => this.#runBody(connection, body, budget));
     if ("thrown" in outcome) throw outcome.thrown;
     return outcome.value;
   }
@@ -212,14 +220,16 @@ class SqliteStore implements Store {
     return await this.#write(this.#work.prune({ ...options, statuses, limit: checkLimit(options.limit) }));
   }
 
-  // deno-lint-ignore require-await -- a store that was closed rejects
+  /** The time, if the file can be opened and read: probes and workers learn from it how the database does. */
   async now(): Promise<Instant> {
     this.#refuseClosed();
+    // A body's connection is open, and it would wait for itself.
+    if (!this.isInside && !this.#answers()) await this.#find();
     return this.#options.clock.now();
   }
 
   async migrate(): Promise<void> {
-    await this.#use((connection) => this.#migrate(connection));
+    await this.#change((connection) => this.#migrate(connection));
   }
 
   async close(): Promise<void> {
@@ -234,22 +244,68 @@ class SqliteStore implements Store {
   }
 
   #write<T>(work: Work<T>): Promise<T> {
-    return this.#use((connection) => connection.write(work));
+    return this.#change((connection) => connection.write(work));
+  }
+
+  /** The same as `#use`, for sections that write. */
+  #change<T>(section: (connection: SqliteConnection) => T | Promise<T>): Promise<T> {
+    return this.#use((connection) => {
+      this.#checkFile();
+      return section(connection);
+    });
+  }
+
+  /** Whether the connection works, without a wait for its turn: the time is compared by how long the answer takes. */
+  #answers(): boolean {
+    const { database } = this.#options;
+    try {
+      // In the user's own transaction nothing can be opened, and its end may wait for this answer.
+      const isLent = this.#connection === null && database !== null && database.isTransaction !== false;
+      const connection = isLent ? this.#connectionOf(database) : this.#connection;
+      if (connection === null || ["gone", "replaced"].includes(this.#file.state)) return false;
+      connection.join(this.#work.isPending());
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /** Opens the file if it is not open, and reads a little, so that trouble shows. */
+  async #find(): Promise<void> {
+    await this.#mutex.run(() =>
+      this.#translated(async () => {
+        try {
+          const connection = this.#connection ?? await this.#open();
+          this.#checkFile();
+          connection.join(this.#work.isPending());
+        } catch (error) {
+          // Somebody else's lock tells that the database is there. Who holds it may wait for this answer.
+          if (!this.#isLock(error)) throw error;
+        }
+      })
+    );
   }
 
   /** Gives a section the connection for itself, again and again while another process has the file locked. */
   async #use<T>(section: (connection: SqliteConnection) => T | Promise<T>): Promise<T> {
     this.#refuseClosed();
     this.#refuseInside();
-    return await this.#mutex.run(async () => {
-      try {
-        return await this.#retry(async () => await section(this.#connection ?? await this.#open()));
-      } catch (error) {
-        // A file that was moved, or a disk that was away, is found again by opening it anew.
-        if (troubleOf(error) === "unavailable") this.#drop();
-        throw translateError(error, this.#where);
-      }
-    });
+    return await this.#mutex.run(() =>
+      this.#translated(() => this.#retry(async () => await section(this.#connection ?? await this.#open())))
+    );
+  }
+
+  async #translated<T>(section: () => Promise<T>): Promise<T> {
+    try {
+      return await section();
+    } catch (error) {
+      const trouble = troubleOf(error);
+      // A disk that was away is found again by opening the file anew.
+      if (trouble === "unavailable") this.#drop();
+      // Begun through the handle of a body that was over: nobody else would end it.
+      if (trouble === "nested" && this.#options.path !== null) this.#connection?.rollback();
+      throw translateError(error, this.#where);
+    }
   }
 
   async #retry<T>(section: () => Promise<T>): Promise<T> {
@@ -259,14 +315,32 @@ class SqliteStore implements Store {
       try {
         return await section();
       } catch (error) {
-        if (troubleOf(error) !== "busy" || performance.now() >= giveUpAt) throw error;
+        if (!this.#isLock(error) || performance.now() >= giveUpAt) throw error;
       }
       await pause(systemClock, pauseMs * (0.5 + Math.random()));
     }
   }
 
+  #isLock(error: unknown): boolean {
+    const trouble = troubleOf(error);
+    // The user's own transaction on a connection that was handed in: it ends like any other lock.
+    return trouble === "busy" || (trouble === "nested" && this.#options.database !== null);
+  }
+
+  /** Refuses to write to a file that nobody else can open any more. */
+  #checkFile(): void {
+    const { state } = this.#file;
+    // The connection is kept: the file may come back, and until then nothing else has its rows.
+    if (state === "gone") throw fileGone(this.#where);
+    if (state !== "replaced") return;
+    this.#drop();
+    throw fileReplaced(this.#where);
+  }
+
   async #open(): Promise<SqliteConnection> {
     const { path, database, synchronous } = this.#options;
+    // A store that has had a file does not begin an empty one: what was in it would seem never to have been.
+    if (this.#file.state === "gone") throw fileGone(this.#where);
     const connection = path === null ? new SqliteConnection(database) : await openConnection(path, synchronous);
     try {
       this.#migrate(connection);
@@ -274,6 +348,7 @@ class SqliteStore implements Store {
       if (path !== null) connection.database.close();
       throw error;
     }
+    if (path !== null) this.#file.remember(path, connection.database);
     this.#connection = connection;
     return connection;
   }
@@ -295,6 +370,7 @@ class SqliteStore implements Store {
   async #runBody<T>(
     connection: SqliteConnection,
     body: (transaction: StoreTransaction) => Promise<T>,
+    budget: Budget,
   ): Promise<Outcome<T>> {
     const { clock, transactionLimitMs } = this.#options;
     const work = this.#work;
@@ -302,7 +378,8 @@ class SqliteStore implements Store {
     const transaction = new SqliteTransaction({ connection, work, now: () => clock.now(), where: this.#where });
     this.#transaction = transaction;
     const overtime = Promise.withResolvers<never>();
-    const cancel = clock.setTimer(transactionLimitMs, () => {
+    const beganAt = performance.now();
+    const cancel = clock.setTimer(budget.leftMs, () => {
       transaction.end();
       overtime.reject(tookTooLong(transactionLimitMs));
     });
@@ -312,14 +389,15 @@ class SqliteStore implements Store {
         .then((value): Outcome<T> => ({ value }), (thrown): Outcome<T> => ({ thrown }));
       transaction.end();
       if (transaction.conflict !== null) throw transaction.conflict;
-      if ("thrown" in outcome) {
-        // The driver's own words for a lock, from the handle: reason to run the body again, as in a query.
-        if (troubleOf(outcome.thrown) === "busy") throw outcome.thrown;
-        return outcome;
-      }
+      // Whatever was thrown is the body's: it may speak of another database's locks, or of none.
+      if ("thrown" in outcome) return outcome;
       if (connection.database.isTransaction === false) return { thrown: endedInside() };
       connection.commit();
       return outcome;
+    } catch (error) {
+      budget.leftMs -= performance.now() - beganAt;
+      if (budget.leftMs > 0) throw error;
+      return { thrown: translateError(error, this.#where) };
     } finally {
       cancel();
       transaction.end();
@@ -377,10 +455,14 @@ class SqliteStore implements Store {
 }
 
 function checkOptions(options: SqliteStoreOptions): CheckedOptions {
+  if (typeof options !== "object" || options === null) {
+    throw invalidOptions(`${show(options)} is no object of options; give it a path, as in { path: "sagas.sqlite" }`);
+  }
   const { path, database, clock = systemClock, synchronous = "FULL", ...rest } = options;
   const { busyTimeoutMs = 10_000, transactionLimitMs = 5_000, ...unknown } = rest;
   const [unknownKey] = Object.keys(unknown);
   if (unknownKey !== undefined) throw invalidOptions(`there is no option ${show(unknownKey)}`);
+  if (!isClock(clock)) throw invalidOptions(`clock: ${show(clock)} has no now() and setTimer()`);
   if (!SYNCHRONOUS.includes(synchronous)) {
     throw invalidOptions(`synchronous: ${show(synchronous)} is none of FULL, NORMAL, EXTRA`);
   }
@@ -421,6 +503,25 @@ function endedInside(): SagaError {
     "transaction_over",
     "Cannot commit the transaction: it was ended inside its body; return to commit it, throw to undo it",
   );
+}
+
+function fileGone(where: string): SagaError {
+  return new SagaError(
+    "store_unavailable",
+    `Cannot use ${where}: it was deleted or moved away while it was in use; put it back, or restart for a new one`,
+  );
+}
+
+function fileReplaced(where: string): SagaError {
+  return new SagaError(
+    "store_unavailable",
+    `Cannot use ${where}: another file was put in its place while it was in use; try again to go on with that one`,
+  );
+}
+
+function isClock(value: unknown): value is Clock {
+  const clock = value as Partial<Clock> | null | undefined;
+  return typeof clock?.now === "function" && typeof clock.setTimer === "function";
 }
 
 function isInMemory(path: string): boolean {

@@ -7,6 +7,11 @@ import { sqliteStore, type SqliteStoreOptions } from "./sqlite.ts";
 Deno.test("sqliteStore() refuses options that are wrong, and names them", () => {
   using database = new DatabaseSync(":memory:");
   const wrong: readonly [unknown, RegExp][] = [
+    [undefined, /undefined is no object.*path/],
+    [null, /null is no object.*path/],
+    ["a.db", /"a\.db" is no object.*path/],
+    [{ path: "a.db", clock: 5 }, /clock: 5/],
+    [{ path: "a.db", clock: null }, /clock: null/],
     [{}, /path/],
     [{ path: "" }, /path/],
     [{ path: 7 }, /path/],

@@ -237,3 +237,102 @@ Deno.test("what a body has started may use the store once the body has ended", (
     gate.resolve();
     assert.deepEqual(await loading, [null]);
   }));
+
+/** How often a body ran that always throws this, or meets it, and what came of it. */
+async function thrownBy(
+  store: Store,
+  body: (tx: Tx) => unknown,
+): Promise<{ readonly runs: number; readonly thrown: unknown }> {
+  let runs = 0;
+  const thrown = await store.transaction(async ({ tx }) => {
+    runs++;
+    await body(tx);
+  }).catch((error) => error);
+  return { runs, thrown };
+}
+
+Deno.test("what a body throws is thrown on, once and as it is, even if it speaks of locks", () =>
+  withStore(async (store) => {
+    const errors = [
+      new Error("The stock database is locked for inventory"),
+      new Error("database is locked"),
+      new Error("cannot start a transaction within a transaction"),
+      new Error("access to the ward denied"),
+      Object.assign(new Error("database is locked"), { code: "ERR_SQLITE_ERROR", errcode: 5 }),
+    ];
+    for (const error of errors) {
+      const { runs, thrown } = await thrownBy(store, () => Promise.reject(error));
+      assert.equal(thrown, error);
+      assert.equal(runs, 1);
+    }
+  }));
+
+Deno.test("a body that begins a transaction through the handle is told so in the driver's words, and runs once", () =>
+  withStore(async (store) => {
+    const { runs, thrown } = await thrownBy(store, (tx) => sqliteHandle(tx).exec("begin"));
+    assert.match((thrown as Error).message, /^cannot start a transaction within a transaction/);
+    assert.ok(!isSagaError(thrown));
+    assert.equal(runs, 1);
+    assert.deepEqual(await store.load(["a"]), [null]);
+  }));
+
+/** A connection on which `select refused()` throws this, as a function of the user's would that SQLite calls. */
+function refusing(database: DatabaseSync, error: Error): DatabaseSync {
+  return new Proxy(database, {
+    get(target, property) {
+      const value = Reflect.get(target, property, target);
+      if (property !== "prepare") return typeof value === "function" ? value.bind(target) : value;
+      return (sql: string) => {
+        if (sql === "select refused()") throw error;
+        return target.prepare(sql);
+      };
+    },
+  });
+}
+
+Deno.test("a function of the user's within a statement may throw in any words", async () => {
+  for (const words of ["database is locked", "no access", "the card is not open"]) {
+    using database = new DatabaseSync(":memory:");
+    const error = new Error(words);
+    const store = sqliteStore({ database: refusing(database, error) });
+    const { runs, thrown } = await thrownBy(store, (tx) => tx.query("select refused()"));
+    assert.equal(thrown, error);
+    assert.equal(runs, 1);
+  }
+});
+
+Deno.test("a statement that the body's own reading locks out is the body's mistake, and does not run it again", () =>
+  withStore(async (store, database) => {
+    database.exec("insert into orders values ('a', 0), ('b', 0)");
+    const { runs, thrown } = await thrownBy(store, async (tx) => {
+      for (const _ of sqliteHandle(tx).prepare("select * from orders").iterate()) await tx.query("drop table orders");
+    });
+    assert.equal((thrown as { errcode?: unknown }).errcode, 6);
+    assert.equal(runs, 1);
+  }));
+
+Deno.test("a body that meets locks is run again within its limit only, not for as long as a lock is waited for", async () => {
+  using database = new DatabaseSync(":memory:");
+  const locked = refusing(database, Object.assign(new Error("database is locked"), { errcode: 5 }));
+  const store = sqliteStore({ database: locked, transactionLimitMs: 40, busyTimeoutMs: 60_000 });
+  const { runs, thrown } = await thrownBy(store, (tx) => {
+    const end = performance.now() + 15;
+    while (performance.now() < end); // uses up its time
+    return tx.query("select refused()");
+  });
+  assert.ok(isSagaError(thrown, "store_unavailable"));
+  assert.ok(runs <= 3, `${runs} runs`);
+  await store.close();
+});
+
+Deno.test("a transaction that is begun by a handle kept beyond its body is undone, and the store goes on", async () => {
+  const store = sqliteStore({ path: ":memory:" });
+  const kept = await store.transaction(({ tx }) => Promise.resolve(sqliteHandle(tx)));
+  kept.exec("begin");
+  await assert.rejects(
+    store.load(["a"]),
+    (error) => isSagaError(error, "store_unavailable") && /left open/.test(error.message),
+  );
+  assert.deepEqual(await store.load(["a"]), [null]);
+  await store.close();
+});

@@ -27,10 +27,7 @@ Deno.test("a file that is no database is store_unavailable, in one sentence that
   withFolder(async (folder) => {
     await Deno.writeTextFile(`${folder}/notes.txt`, "These are my notes, and no database. ".repeat(100));
     const store = sqliteStore({ path: `${folder}/notes.txt` });
-    await assert.rejects(
-      store.now().then(() => store.load(["a"])),
-      isUnavailable(/notes\.txt.*not a database.*must be/),
-    );
+    await assert.rejects(store.load(["a"]), isUnavailable(/notes\.txt.*not a database.*must be/));
     await store.close();
   }));
 
@@ -42,6 +39,26 @@ Deno.test("a path in a folder that does not exist is store_unavailable until the
     assert.deepEqual(await store.load(["a"]), [null]);
     await store.close();
   }));
+
+for (
+  const [kind, name] of [["table", "saga_executions"], ["view", "saga_signals"], ["index", "saga_executions_wake"]]
+) {
+  Deno.test(`somebody else's ${kind} under a name of the store's is schema_missing, in one sentence that names it`, () =>
+    withFolder(async (folder) => {
+      using other = new DatabaseSync(`${folder}/saga.db`);
+      other.exec("create table notes (id text)");
+      const columns = { table: "(id text)", view: "as select id from notes", index: "on notes (id)" }[kind!];
+      other.exec(`create ${kind} ${name} ${columns}`);
+      const store = sqliteStore({ path: `${folder}/saga.db` });
+      await assert.rejects(store.load(["a"]), (error) => {
+        assert.ok(isSagaError(error, "schema_missing"));
+        assert.match(error.message, new RegExp(`^Cannot make the tables in .*saga\\.db.*${name}.*rename it`));
+        assert.ok(error.cause instanceof Error);
+        return true;
+      });
+      await store.close();
+    }));
+}
 
 Deno.test("tables that are gone are schema_missing", () =>
   withFolder(async (folder) => {

@@ -8,7 +8,7 @@ import type { ExecutionRecord, Instant } from "../../src/domain/record.ts";
 import { SagaError, show } from "../../src/errors.ts";
 import type { CommitAnswer, StoreTransaction } from "../../src/store.ts";
 import type { SqliteConnection } from "./sqlite_connection.ts";
-import { translateError, troubleOf } from "./sqlite_errors.ts";
+import { translateError, troubleOfStatement } from "./sqlite_errors.ts";
 import type { StoreWork } from "./store_work.ts";
 import { type Answer, type Row, runLater, type SqlValue, type Work } from "./work.ts";
 
@@ -78,10 +78,10 @@ export class SqliteTransaction implements StoreTransaction {
     try {
       return run(connection);
     } catch (error) {
-      const trouble = troubleOf(error);
+      const trouble = troubleOfStatement(error);
       if (trouble === "busy") this.conflict = error as Error;
       // What the body's own statement did wrong is the body's affair, in the driver's words.
-      throw trouble === "refused" || trouble === "schema_missing" ? error : translateError(error, where);
+      throw trouble === null ? error : translateError(error, where);
     }
   }
 }
