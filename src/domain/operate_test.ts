@@ -140,7 +140,7 @@ Deno.test("a second request is refused, whichever it is, and says whose the firs
     ...walk.record,
     execution: { ...walk.execution, request: { ...walk.execution.request!, actor: null } },
   };
-  assert.match(refusal(compensate(nameless, BY, walk.making())), /somebody asked/);
+  assert.match(refusal(compensate(nameless, BY, walk.making())), /somebody has asked/);
 });
 
 Deno.test("compensate() S3: is a no-op while compensating, and leaves the undo in progress alone", () => {
