@@ -162,12 +162,13 @@ function copyAttempts(dialect: Dialect, found: Found, table: Table, now: Instant
   const { attempts } = found;
   const values = attempts.isOurs ? ownAttempt(attempts) : foreignAttempt(dialect, found, now);
   const { columns, expressions } = selection(table, attempts, values, "p");
+  const order = (row: string) => attempts.columns.has("sequence") ? `${row}.sequence` : `${row}.started_at, ${row}.id`;
   return `insert into ${table.name} (${columns})
 with a as (${read(dialect, attempts, table, {})}),
 p as (
   select a.*, coalesce(sum(case when a.direction = 'execute' and a.status in ('succeeded', 'skipped') then 1 else 0 end)
     over (
-      partition by a.saga_execution_id order by a.started_at, a.id
+      partition by a.saga_execution_id order by ${order("a")}
       rows between unbounded preceding and 1 preceding
     ), 0) as leveret_place
   from a
@@ -183,7 +184,7 @@ from p
 join steps on steps.saga_execution_id = p.saga_execution_id and steps.step_name = p.step_name
 left join saga_executions e on e.id = p.saga_execution_id
 left join steps cursor_step on cursor_step.saga_execution_id = e.id and cursor_step.step_name = e.current_step
-order by ${attempts.columns.has("sequence") ? "p.sequence" : "p.started_at, p.id"}`;
+order by ${order("p")}`;
 }
 
 /** Ours, with columns missing or of another type. */

@@ -112,8 +112,9 @@ function reading({ name, type, kind }: FoundColumn, wanted: keyof DeclaredTypes)
     case "word":
     case "text":
       return TEXT.test(type) || kind === ENUMERATION ? { value: `${found}::text`, unfit: null } : null;
-    case "integer":
     case "sequence":
+      return INTEGER.test(type) ? { value: found, unfit: null } : null;
+    case "integer":
       if (!INTEGER.test(type)) return null;
       return { value: `${found}::int`, unfit: `${found} not between -2147483648 and 2147483647` };
     case "real":
