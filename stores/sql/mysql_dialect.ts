@@ -50,6 +50,7 @@ export const mysqlDialect: Dialect = {
     " where table_schema = database() and table_name = ? order by ordinal_position",
   indexesOf: "select distinct index_name as name from information_schema.statistics" +
     " where table_schema = database() and table_name = ?",
+  named: (table) => table,
   lockTable: null,
   adoption: mysqlAdoption,
   indexPrefix: (length) => length === null ? "" : `(${length})`,

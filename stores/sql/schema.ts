@@ -146,7 +146,7 @@ function* make(dialect: Dialect, made: SchemaChange): Steps<void> {
     case "column": {
       const { table, column } = made;
       if (yield* isNamed(dialect, dialect.columnsOf, table, column.name)) return;
-      return yield* run(dialect, `alter table ${table} add column ${declarationOf(column, dialect)}`);
+      return yield* run(dialect, `alter table ${dialect.named(table)} add column ${declarationOf(column, dialect)}`);
     }
     case "index": {
       const { index } = made;
@@ -165,11 +165,11 @@ function* make(dialect: Dialect, made: SchemaChange): Steps<void> {
 function* takeBack(dialect: Dialect, made: SchemaChange): Steps<void> {
   switch (made.kind) {
     case "table":
-      return yield* run(dialect, `drop table if exists ${made.table.name}`);
+      return yield* run(dialect, `drop table if exists ${dialect.named(made.table.name)}`);
     case "column": {
       const { table, column } = made;
       if (!(yield* isNamed(dialect, dialect.columnsOf, table, column.name))) return;
-      return yield* run(dialect, `alter table ${table} drop column "${column.name}"`);
+      return yield* run(dialect, `alter table ${dialect.named(table)} drop column "${column.name}"`);
     }
     case "index": {
       const { index } = made;
