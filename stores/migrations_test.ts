@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { pause, systemClock } from "../src/clock.ts";
 import { saga } from "../src/definition/saga.ts";
 import { isSagaError, type SagaErrorCode } from "../src/errors.ts";
 import type { Store } from "../src/store.ts";
@@ -73,6 +74,22 @@ async function migrateByTen({ address }: TestDatabase): Promise<void> {
   for (const child of children) {
     const [errors, { code }] = await Promise.all([new Response(child.stderr).text(), child.status]);
     assert.equal(code, 0, errors);
+  }
+}
+
+/** A select with rows while a change of a table waits for others; null where there is one lock for all. */
+const WAITING: Readonly<Record<Kind["dialect"], string | null>> = {
+  sqlite: null,
+  postgres: "select 1 from pg_locks where not granted and relation = 'saga_executions'::regclass",
+  mysql: "select 1 from information_schema.processlist where db = database() and state like '%metadata lock%'",
+};
+
+/** Resolves once the condition holds. */
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  const giveUpAt = performance.now() + 20_000;
+  while (!await condition()) {
+    assert.ok(performance.now() < giveUpAt, `it has not come about: ${condition}`);
+    await pause(systemClock, 10);
   }
 }
 
@@ -399,6 +416,31 @@ for (const kind of KINDS) {
         now.work();
         await world.until(async () => (await now.engine.get(id))?.status === "completed");
         await world.until(old.engine.close());
+      }));
+
+    const waiting = WAITING[kind.dialect];
+    if (waiting === null) return;
+
+    Deno.test(`${kind.name}: a migration that waits for a transaction keeps nobody else waiting until its end`, () =>
+      withEmpty(kind, async (database) => {
+        const older = openStore(database.address);
+        await older.migrate();
+        const newer = openStore(database.address, { migrations: [...MIGRATIONS, nextMigration(true)] });
+        const [begun, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+        const blocking = older.transaction(async (transaction) => {
+          await transaction.load("a");
+          begun.resolve();
+          await gate.promise;
+        });
+        await begun.promise;
+        const migrating = newer.migrate();
+        await until(async () => (await database.query(waiting)).length > 0);
+        // It would stand behind the migration, which stands behind the transaction, which stands.
+        await until(() => older.insert([anExecution({ id: "a" })]).then(() => true, () => false));
+        gate.resolve();
+        await Promise.all([blocking, migrating]);
+        assert.equal((await newer.load(["a"]))[0]!.execution.id, "a");
+        await Promise.all([older.close(), newer.close()]);
       }));
   });
 }
