@@ -204,6 +204,19 @@ for (const kind of KINDS) {
         await store.close();
       }));
 
+    Deno.test(`${kind.name}: lepus-saga's tables are taken over and brought to the newest of several versions at once`, () =>
+      withEmpty(kind, async (database) => {
+        const { tables } = VARIANTS[kind.dialect][0]!;
+        for (const sql of [...tables, ...inserts()]) await database.query(inDialect(sql, kind.dialect));
+        const store = openStore(database.address, { migrations: [...MIGRATIONS, nextMigration(true)] });
+        await store.migrate();
+        assert.deepEqual(await versionsOf(database), [...MIGRATIONS.map(({ version }) => version), NEWEST + 1]);
+        assert.equal((await store.load([idOf(6)]))[0]!.attempts.length, 5);
+        const older = openStore(database.address);
+        await older.insert([anExecution({ id: "a" })]);
+        await Promise.all([store.close(), older.close()]);
+      }));
+
     if (kind.dialect !== "sqlite") {
       Deno.test(`${kind.name}: a database that was not migrated is schema_missing, until it is, and on an older version, too`, () =>
         withEmpty(kind, async (database) => {

@@ -60,7 +60,7 @@ export function postgresDialect(schema: string | null): Dialect {
       ` where table_name = ? and table_schema = ${inSchema} order by ordinal_position`,
     indexesOf: `select indexname as name from pg_catalog.pg_indexes where tablename = ? and schemaname = ${inSchema}`,
     named: (table) => prefix + table,
-    lockTable: (table) => `lock table ${table} in access exclusive mode`,
+    lockTable: (table) => `lock table ${prefix}${table} in access exclusive mode`,
     adoption: postgresAdoption(inSchema, prefix),
     indexPrefix: () => "",
     dropIndex: (name) => `drop index ${prefix}${name}`,

@@ -97,7 +97,7 @@ export function migrator(dialect: Dialect, migrations: readonly Migration[] = MI
   function* goForth({ forth }: Route, now: Instant): Steps<void> {
     if (forth.length === 0) return;
     const changes = forth.flatMap((migration) => migration.changes(dialect));
-    yield* adopt(dialect, changes.flatMap((each) => each.kind === "table" ? [each.table] : []), now);
+    yield* adopt(dialect, changes, now);
     yield* make(dialect, { kind: "table", table: HISTORY_TABLE });
     for (const migration of forth) {
       for (const each of migration.changes(dialect)) yield* make(dialect, each);
