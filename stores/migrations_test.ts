@@ -268,6 +268,23 @@ for (const kind of KINDS) {
         await Promise.all([newer, older, newest, late].map((store) => store.close()));
       }));
 
+    Deno.test(`${kind.name}: once now() has found that the tables are newer, every call is refused`, () =>
+      withEmpty(kind, async (database) => {
+        const older = openStore(database.address);
+        await older.migrate();
+        await older.insert([anExecution({ id: "a" })]);
+        const newer = openStore(database.address, { migrations: [...MIGRATIONS, nextMigration(false)] });
+        await newer.migrate();
+        const isNewer = is("schema_newer", /this code knows/);
+        for (
+          const call of [() => older.now(), () => older.load(["a"]), () => older.insert([anExecution({ id: "b" })])]
+        ) {
+          await assert.rejects(call(), isNewer);
+        }
+        assert.equal((await newer.load(["a"]))[0]!.execution.id, "a");
+        await Promise.all([older.close(), newer.close()]);
+      }));
+
     Deno.test(`${kind.name}: migrate() to 0 drops everything that was made, and back again makes it anew`, () =>
       withEmpty(kind, async (database) => {
         await database.query("create table notes (id varchar(20))");
