@@ -9,7 +9,15 @@ import { isSagaError } from "../src/errors.ts";
 import { silentLogger } from "../src/logger.ts";
 import type { Store } from "../src/store.ts";
 import { anAttempt, aNewSignal, anExecution, aWorker, T0 } from "../testing/factories.ts";
-import { freshSchema, inSchema, POSTGRES_URL, query, withPostgres, withSettings } from "./fixtures/postgres.ts";
+import {
+  assertGoesRoundLocked,
+  freshSchema,
+  inSchema,
+  POSTGRES_URL,
+  query,
+  withPostgres,
+  withSettings,
+} from "./fixtures/postgres.ts";
 import { type PgPool, postgresStore } from "./postgres.ts";
 
 /** A schema of the test's own, and stores on it that are closed after the test. */
@@ -271,26 +279,19 @@ withPostgres("what PostgreSQL does to its clients", () => {
     withSchema(async (open, schema) => {
       const store = open();
       await store.migrate();
-      const executions = ["a", "b", "locked"].map((id) => anExecution({ id, owner: `worker-1/${id}` }));
-      await store.insert(executions);
-      const other = new pg.Client({ connectionString: inSchema(schema) });
-      await other.connect();
-      await other.query("begin");
-      await other.query("select 1 from saga_executions where id = 'locked' for update");
-      const isLocked = (error: unknown) =>
-        isSagaError(error, "store_unavailable") && /lock timeout/.test(error.message);
-      const until = T0 + 90_000;
-      await Promise.all([
-        assert.rejects(store.commit(executions.map((row) => changeOf(row, { currentStep: "charge" }))), isLocked),
-        assert.rejects(
-          store.renew(executions.map(({ id, owner }) => ({ executionId: id, token: owner!, until }))),
-          isLocked,
-        ),
-      ]);
-      await other.query("rollback");
-      await other.end();
-      const found = await store.load(["a", "b", "locked"]);
-      assert.deepEqual(found.map((record) => record!.execution.currentStep), ["charge", "charge", "reserve"]);
+      await assertGoesRoundLocked(store, inSchema(schema));
+    }));
+
+  Deno.test("a row that somebody keeps locked holds up no others on a pool of the user's either", () =>
+    withSchema(async (open, schema) => {
+      await open().migrate();
+      const pool = new pg.Pool({ connectionString: inSchema(schema), max: 3 });
+      const store = postgresStore({ pool });
+      await assertGoesRoundLocked(store, inSchema(schema));
+      // The user's sessions are left as they are.
+      assert.deepEqual((await pool.query("show lock_timeout")).rows, [{ lock_timeout: "0" }]);
+      await store.close();
+      await pool.end();
     }));
 
   Deno.test("a connection that is lost in a body runs the body again", () =>

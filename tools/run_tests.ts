@@ -37,7 +37,7 @@ export async function denoTest(args: readonly string[], reportFile: string): Pro
     "--allow-env",
     "--allow-read",
     `--allow-write=${tmpdir()}`,
-    `--allow-run=${[Deno.execPath(), ...await brokerControl()].join(",")}`,
+    `--allow-run=${[Deno.execPath(), ...await commands()].join(",")}`,
     `--allow-net=${[...serviceHosts()].join(",")}`,
   ];
   const { ok } = await runDeno(["test", ...permissions, `--junit-path=${reportFile}`, ...args]);
@@ -55,13 +55,18 @@ function serviceHosts(): Set<string> {
   return hosts;
 }
 
-/** What controls RabbitMQ, where it runs on this machine. */
-async function brokerControl(): Promise<string[]> {
-  for (const folder of (Deno.env.get("PATH") ?? "").split(":")) {
-    const path = `${folder}/rabbitmqctl`;
-    if (await Deno.stat(path).then(({ isFile }) => isFile, () => false)) return [path];
+/** What tests run beside this Deno, where it is on this machine: it controls RabbitMQ, and pools PostgreSQL's connections. */
+async function commands(): Promise<string[]> {
+  const found: string[] = [];
+  for (const name of ["rabbitmqctl", "pgbouncer"]) {
+    for (const folder of (Deno.env.get("PATH") ?? "").split(":")) {
+      const path = `${folder}/${name}`;
+      if (!await Deno.stat(path).then(({ isFile }) => isFile, () => false)) continue;
+      found.push(path);
+      break;
+    }
   }
-  return [];
+  return found;
 }
 
 /** Names what did not run; in CI each of them is a failure. */

@@ -40,8 +40,11 @@ export type PostgresWork =
     lockSchema(): Work<void>;
   };
 
-/** The work of a store in PostgreSQL's dialect. */
-export function postgresWork(dialect: Dialect, schema: string | null): PostgresWork {
+/**
+ * The work of a store in PostgreSQL's dialect. With `limitsLocks` batches say themselves how long they wait for locks; not
+ * for work within a transaction of the user's, which would keep the setting.
+ */
+export function postgresWork(dialect: Dialect, schema: string | null, limitsLocks: boolean): PostgresWork {
   const maps = mappings(dialect);
   const now = `select ${microseconds("clock_timestamp()")} as now`;
   const lock = dialect.text("select 1 from saga_executions where id = ? for update");
@@ -50,10 +53,10 @@ export function postgresWork(dialect: Dialect, schema: string | null): PostgresW
 
   return {
     ...migrator(dialect),
-    ...postgresInserter(dialect, maps),
+    ...postgresInserter(dialect, maps, limitsLocks),
     ...postgresLoader(dialect, maps),
-    ...postgresCommitter(dialect, maps),
-    ...postgresRenewer(dialect),
+    ...postgresCommitter(dialect, maps, limitsLocks),
+    ...postgresRenewer(dialect, limitsLocks),
     ...postgresClaimer(dialect),
     ...postgresSignaller(dialect, maps),
     ...pruner(dialect),
