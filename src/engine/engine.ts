@@ -11,7 +11,7 @@ import { checkText } from "../definition/text.ts";
 import { auditRow } from "../domain/audit.ts";
 import { changeOf } from "../domain/change.ts";
 import { rowId } from "../domain/chance.ts";
-import { rowOfRunning } from "../domain/attempts.ts";
+import { rowsOfRunning } from "../domain/attempts.ts";
 import type { Json, JsonObject } from "../domain/json.ts";
 import {
   type Execution,
@@ -26,6 +26,7 @@ import type { Exchange } from "../exchange.ts";
 import { silentLogger } from "../logger.ts";
 import type { Store } from "../store.ts";
 import { localExchange } from "../../exchanges/local.ts";
+import { tellParent } from "./calls.ts";
 import { Bag, type Placed } from "./bag.ts";
 import { EngineClock } from "./engine_clock.ts";
 import { base, EventBus, isEventName, type SagaEvent, type SagaEventName, type SagaListener } from "./events.ts";
@@ -136,6 +137,7 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
       waiting: this.#waiting,
       decisions: (options as { readonly [DECISIONS_OPTION]?: Decisions })[DECISIONS_OPTION] ?? DECISIONS,
     });
+    this.#parts.onChildEnded = (execution) => void tellParent(this.#parts, execution);
     this.#parts.onWake = (at, partition) => this.#onWake(at, partition);
   }
 
@@ -228,14 +230,14 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
   }
 
   /**
-   * Its attempts, in the order in which they ended, and last the open one as `running`.
+   * Its attempts, in the order in which they ended, and last what is open as `running`: of a parallel, each of its
+   * branches that run.
    *
    * @throws {SagaError} `not_found`
    */
   async attempts(id: string): Promise<readonly AttemptView[]> {
     const record = await this.#record(id, "list the attempts of");
-    const running = rowOfRunning(record);
-    return running === null ? record.attempts : [...record.attempts, running];
+    return [...record.attempts, ...rowsOfRunning(record)];
   }
 
   /**

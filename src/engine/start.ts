@@ -93,6 +93,7 @@ export async function newExecution(
     signalsSeen: 0,
     openUndo: null,
     openKind: null,
+    openBranches: null,
     request: null,
     resumeCount: 0,
     deadlineAt: deadlineMs === null ? null : dueAt + deadlineMs,

@@ -1,5 +1,6 @@
 /** What an engine shows of executions, workers and itself. */
 
+import type { RunningRow } from "../domain/attempts.ts";
 import type { Attempt, Instant } from "../domain/record.ts";
 import type { Health } from "../exchange.ts";
 import type { StopOptions } from "./options.ts";
@@ -20,15 +21,8 @@ export interface Worker extends AsyncDisposable {
 /** An attempt that has ended, or the one that is open: `running`, without an end. */
 export type AttemptView = Attempt | RunningAttempt;
 
-/** The open attempt. */
-export interface RunningAttempt extends Omit<Attempt, "status" | "finishedAt" | "durationMs"> {
-  /** It has not ended. */
-  readonly status: "running";
-  /** It has not ended. */
-  readonly finishedAt: null;
-  /** It has not ended. */
-  readonly durationMs: null;
-}
+/** An attempt that has not ended. */
+export type RunningAttempt = RunningRow;
 
 /** Whether the parts work. */
 export interface EngineHealth {

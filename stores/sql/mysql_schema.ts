@@ -73,6 +73,7 @@ function createTables({ types, tableOptions }: Dialect): readonly string[] {
   wake_at ${instant},
   open_undo ${WORD},
   open_kind ${WORD},
+  open_branches ${json},
   resume_count ${integer} not null,
   context ${json} not null,
   revision ${integer} not null,

@@ -111,6 +111,7 @@ function createTables({ types, tableOptions, onlyWhere, wake, afterTables }: Dia
   owner ${types.name},
   open_undo ${types.name},
   open_kind ${types.name},
+  open_branches ${types.json},
   due_at ${types.instant},
   wake_at ${types.instant},
   resume_count ${types.integer} not null,
