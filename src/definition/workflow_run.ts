@@ -13,7 +13,7 @@ import { hex } from "../domain/chance.ts";
 import { describeError, type ErrorData } from "../domain/failure.ts";
 import type { Json } from "../domain/json.ts";
 import type { Plan, PlanEnd, PlanStep } from "../domain/plan.ts";
-import { type Attempt, type BlockedReason, type ExecutionRecord, type Instant } from "../domain/record.ts";
+import type { Attempt, BlockedReason, ExecutionRecord, Instant } from "../domain/record.ts";
 import { isThrown, SagaError, StepFailed } from "../errors.ts";
 import type { AnyDefinition } from "./inference.ts";
 import type { Definition, StepCode } from "./definition.ts";
