@@ -7,7 +7,7 @@ import { flagAt, inside, optionsAt, type Place, refusal, wholeNumberAt } from ".
 import type { StepCode } from "./definition.ts";
 
 import { codedStep, sleepStep, type StepDraft, waitStep } from "./step_options.ts";
-import { checkName, checkText, MAX_TEXT_BYTES } from "./text.ts";
+import { checkName, checkText, isLongerThan, MAX_NAME_BYTES, MAX_TEXT_BYTES } from "./text.ts";
 
 /** A step as the function has called for it: its part of the plan, and the code that goes with it. */
 export interface FlowStep {
@@ -120,7 +120,7 @@ export function flowParallel(name: string, declare: unknown, options: unknown, a
     if (!(branch instanceof DeclaredBranch)) {
       throw refusal(where, branch, "use what p.step() or p.transaction() returns");
     }
-    const full = `${name}/${short}`;
+    const full = joined(name, short, where);
     const draft = codedStep(branch.kind, bodyOf(branch.run, branch.options, where), {
       place: where,
       pastPivot: at.pastPivot,
@@ -138,6 +138,13 @@ export function flowParallel(name: string, declare: unknown, options: unknown, a
   return { step, code, branches };
 }
 
+/** The name of the row of a branch, or of a call's result. */
+function joined(name: string, part: string, place: Place): string {
+  const full = `${name}/${part}`;
+  if (!isLongerThan(full, MAX_NAME_BYTES)) return full;
+  throw refusal(place, full, `both names together must have at most ${MAX_NAME_BYTES} bytes of UTF-8`);
+}
+
 const DECLARING = Object.freeze({
   step: (run: unknown, options?: unknown) => new DeclaredBranch("step", run, options),
   transaction: (run: unknown, options?: unknown) => new DeclaredBranch("transaction", run, options),
@@ -145,6 +152,7 @@ const DECLARING = Object.freeze({
 
 /** What starts another execution; `code` is the engine's. */
 export function flowCall(name: string, code: StepCode, at: FlowPlace): FlowStep {
+  joined(name, "result", placeOf(at, name));
   const step: PlanStep = {
     ...pauseless("call", name, at),
     // Whether the other execution was started is found out by its id.
