@@ -59,7 +59,7 @@ export function countingStore(inner: Store): CountingStore {
     prune: (options) => writing(() => inner.prune(options)),
     // Asks nobody but the clock.
     now: () => inner.now(),
-    migrate: () => inner.migrate(),
+    migrate: (options) => inner.migrate(options),
     close: () => inner.close(),
   };
   return { store, counts };

@@ -42,6 +42,10 @@ export type SagaErrorCode =
   | "schema_missing"
   /** The database was migrated by newer code. */
   | "schema_newer"
+  /** Tables, or other things, of the store's names are there that it can neither use nor adopt. */
+  | "schema_unfit"
+  /** The tables hold unfinished executions, which a way back would lose. */
+  | "schema_in_use"
   /** The store cannot run transactional steps, or not with this handle. */
   | "transactions_unsupported"
   /** A transaction's body took too long, or was used after its end. */

@@ -118,8 +118,16 @@ export interface Store {
   /** The database's clock. */
   now(): Promise<Instant>;
 
-  /** Brings the tables to this code's version, creating or adopting what there is; safe to run by many at once. */
-  migrate(): Promise<void>;
+  /**
+   * Brings the tables to this code's version, or to `target`, creating what is absent and adopting what is there; safe
+   * to be called by many processes at once, and again after it was cut off anywhere. A store without tables has one
+   * version, 1, and forgets everything on the way to 0.
+   *
+   * Rejects with `invalid_options` for a target that there is none of, `schema_newer` for tables of newer code,
+   * `schema_unfit` for tables of the store's names that cannot be adopted, and `schema_in_use` for a way back that would
+   * lose unfinished executions; each of them has changed nothing.
+   */
+  migrate(options?: MigrateOptions): Promise<void>;
 
   /** Lets go of what the store opened; calls afterwards reject with `closed`. May be called twice. */
   close(): Promise<void>;
@@ -137,6 +145,17 @@ export interface UnfinishedOptions {
   readonly after: string | null;
   /** At most so many; at least 1. */
   readonly limit: number;
+}
+
+/** To where the tables are brought. */
+export interface MigrateOptions {
+  /**
+   * The version, from 0 to the newest that this code knows, which it is unless it is given. On the way back, what later
+   * versions have made is dropped; at 0 that is everything, tables that were adopted included.
+   */
+  readonly target?: number;
+  /** Whether a way back may lose executions that are unfinished. Not unless it is given. */
+  readonly discardUnfinished?: boolean;
 }
 
 /** What became of an insert. */

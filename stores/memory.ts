@@ -21,6 +21,7 @@ import type {
   ExecutionStatus,
   InsertAnswer,
   Lease,
+  MigrateOptions,
   NewSignal,
   PruneOptions,
   RenewAnswer,
@@ -36,6 +37,7 @@ import type {
 import { compareBytes } from "./memory/byte_order.ts";
 import { isolate, isolateAttempt, isolateExecution, isolateOperation, isolateSignal } from "./memory/isolate.ts";
 import { WakeIndex } from "./memory/wake_index.ts";
+import { destinationOf, refuseUnfinished } from "./migrate_options.ts";
 
 /** A store in this process's memory. */
 export interface MemoryStore extends Store {
@@ -73,6 +75,9 @@ interface Row {
   /** The senders' ids of all signals that ever arrived. */
   readonly signalIds: readonly string[];
 }
+
+/** There are no tables: they are there, or empty. */
+const VERSION = 1;
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -207,8 +212,15 @@ class Memory implements MemoryStore {
     return this.#answer(() => this.#clock.now());
   }
 
-  migrate(): Promise<void> {
-    return this.#answer(() => {});
+  migrate(options?: MigrateOptions): Promise<void> {
+    return this.#answer(() => {
+      const { target, discardUnfinished } = destinationOf(options, VERSION);
+      if (target === VERSION) return;
+      const unfinished = [...this.#rows].filter(([, { record }]) => !isFinished(record.execution.status));
+      const [first] = unfinished.map(([id]) => id).toSorted();
+      if (first !== undefined && !discardUnfinished) refuseUnfinished(target, unfinished.length, first);
+      this.clear();
+    });
   }
 
   close(): Promise<void> {

@@ -25,6 +25,7 @@ import type {
   ExecutionStatus,
   InsertAnswer,
   Lease,
+  MigrateOptions,
   NewSignal,
   PruneOptions,
   RenewAnswer,
@@ -35,6 +36,8 @@ import type {
   WakeFilter,
   WorkerDirectory,
 } from "../src/store.ts";
+import { type Destination, destinationOf } from "./migrate_options.ts";
+import { type Migration, migrationsOf } from "./sql/migrations.ts";
 import type { ReadyRow } from "./sql/mysql_insert.ts";
 import { type MysqlPool, type MysqlSource, OwnSource, PoolSource, sizeOf, type Use } from "./sql/mysql_connection.ts";
 import { translateError, troubleOf } from "./sql/mysql_errors.ts";
@@ -109,6 +112,7 @@ export function mysqlHandle<Handle>(tx: Tx): Handle {
 interface CheckedOptions {
   readonly source: MysqlSource;
   readonly clock: Clock | null;
+  readonly migrations: readonly Migration[];
   /** What messages call the database. */
   readonly where: string;
 }
@@ -119,8 +123,10 @@ const MAX_LOSSES = 5;
 const FIRST_PAUSE_MS = 5;
 const LONGEST_PAUSE_MS = 200;
 
-/** How long a process waits for others that migrate the same database. */
-const MIGRATION_LIMIT_S = 60;
+/** How long a process waits for others that migrate the same database, and may have to go through all rows. */
+const MIGRATION_LIMIT_S = 600;
+/** How long a change of a table waits for transactions that use it: everybody else waits behind it. */
+const TABLE_LOCK_LIMIT_S = 1;
 
 /** What a body made of itself; only the store's own trouble is thrown past it. */
 type Outcome<T> = { readonly value: T } | { readonly thrown: unknown };
@@ -131,7 +137,7 @@ class MysqlStore implements Store {
   readonly workers: WorkerDirectory;
 
   readonly #options: CheckedOptions;
-  readonly #work: MysqlWork = mysqlWork();
+  readonly #work: MysqlWork;
   readonly #lender: MysqlLender;
   /** Transactions of bodies that run now, by what the bodies were given. */
   readonly #transactions = new WeakMap<MysqlTx, MysqlTransaction>();
@@ -144,6 +150,7 @@ class MysqlStore implements Store {
 
   constructor(options: CheckedOptions) {
     this.#options = options;
+    this.#work = mysqlWork(options.migrations);
     this.#lender = new MysqlLender(options.source);
     const { workers } = this.#work;
     this.workers = {
@@ -229,19 +236,22 @@ class MysqlStore implements Store {
   }
 
   async now(): Promise<Instant> {
-    this.#refuseClosed();
+    // Workers ask once a minute: one that must not outlive a migration learns of it here.
+    this.#isReady = null;
+    await this.#ready();
     if (this.#options.clock !== null) return this.#options.clock.now();
     const now = await this.#translated(() => this.#again(timeOf));
     this.#aheadMs = now - Date.now();
     return now;
   }
 
-  async migrate(): Promise<void> {
+  async migrate(options?: MigrateOptions): Promise<void> {
     this.#refuseClosed();
+    const destination = destinationOf(options, this.#work.newest);
     await this.#translated(() =>
       this.#again(async (session) => {
         // Read first: of ten processes that start together nine, and later all, find nothing to do and lock nothing.
-        if (await session.run(this.#work.isPending())) await this.#migrate(session);
+        if (!await session.run(this.#work.isThere(destination))) await this.#migrate(session, destination);
       })
     );
     this.#isReady = null;
@@ -366,22 +376,26 @@ class MysqlStore implements Store {
     return outcome;
   }
 
-  async #migrate(session: MysqlSession): Promise<void> {
-    const [row] = (await session.send("select database() as name"))[0]!.rows;
+  async #migrate(session: MysqlSession, destination: Destination): Promise<void> {
+    session.beginLong();
+    const [row] = (await session.send("select database() as name, @@session.lock_wait_timeout as patience"))[0]!.rows;
     // Locks have names of the whole server's, of 64 characters at most.
     const lock = literal(`leveret ${String(row?.name)}`.slice(0, 64));
     const [taken] = (await session.send(`select get_lock(${lock}, ${MIGRATION_LIMIT_S}) as taken`))[0]!.rows;
     if (Number(taken?.taken) !== 1) {
       throw new SagaError(
         "store_unavailable",
-        `Cannot migrate ${this.#options.where}: another process has been at it for ${MIGRATION_LIMIT_S} s; try again`,
+        `Cannot migrate ${this.#options.where}: another process has been at it for ${MIGRATION_LIMIT_S} s; wait for its end`,
       );
     }
     try {
       const now = this.#options.clock?.now() ?? await timeOf(session);
-      await session.run(this.#work.migrateOn(session.connection.server.flavour, now));
+      await session.send(`set session lock_wait_timeout = ${TABLE_LOCK_LIMIT_S}`);
+      await session.run(this.#work.migrateOn(session.connection.server.flavour, now, destination));
     } finally {
-      if (!session.connection.isBroken) await session.send(`select release_lock(${lock})`);
+      if (!session.connection.isBroken) {
+        await session.send(`set session lock_wait_timeout = ${Number(row?.patience)}`, `select release_lock(${lock})`);
+      }
     }
   }
 
@@ -465,15 +479,16 @@ function checkOptions(options: MysqlStoreOptions): CheckedOptions {
   const { url, pool, poolSize, clock = null, ...unknown } = options;
   const [unknownKey] = Object.keys(unknown);
   if (unknownKey !== undefined) throw invalidOptions(`there is no option ${show(unknownKey)}`);
+  const migrations = migrationsOf(options);
   if ((url === undefined) === (pool === undefined)) throw invalidOptions("give either url or pool");
   if (pool !== undefined) {
     if (!isPool(pool)) throw invalidOptions("pool: it is no pool of mysql2");
     const size = checkPoolSize(poolSize ?? sizeOf(pool) ?? 10);
-    return { source: new PoolSource(pool, size), clock, where: "the MySQL database" };
+    return { source: new PoolSource(pool, size), clock, migrations, where: "the MySQL database" };
   }
   const { host, pathname } = checkUrl(url!);
   const where = `the MySQL database ${show(`${host}${pathname}`)}`;
-  return { source: new OwnSource({ url: url!, size: checkPoolSize(poolSize ?? 10) }), clock, where };
+  return { source: new OwnSource({ url: url!, size: checkPoolSize(poolSize ?? 10) }), clock, migrations, where };
 }
 
 /** Heartbeats, commits and claims need two connections that no body can take. */

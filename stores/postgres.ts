@@ -24,6 +24,7 @@ import type {
   ExecutionStatus,
   InsertAnswer,
   Lease,
+  MigrateOptions,
   NewSignal,
   PruneOptions,
   RenewAnswer,
@@ -34,6 +35,8 @@ import type {
   WakeFilter,
   WorkerDirectory,
 } from "../src/store.ts";
+import { destinationOf } from "./migrate_options.ts";
+import { type Migration, migrationsOf } from "./sql/migrations.ts";
 import {
   type PgPool,
   PgPoolSource,
@@ -134,6 +137,7 @@ interface CheckedOptions {
   readonly clock: Clock | null;
   /** What messages call the database. */
   readonly where: string;
+  readonly migrations: readonly Migration[];
   /** Whether sessions were set up by us, and a body has to be given the user's own settings back. */
   readonly isSetUp: boolean;
 }
@@ -164,7 +168,7 @@ class PostgresStore implements Store {
 
   constructor(options: CheckedOptions) {
     this.#options = options;
-    this.#work = postgresWork(postgresDialect(options.schema), options.schema);
+    this.#work = postgresWork(postgresDialect(options.schema), options.schema, options.migrations);
     this.#pool = new PostgresPool(options.source);
     const { workers } = this.#work;
     this.workers = {
@@ -239,20 +243,25 @@ class PostgresStore implements Store {
   }
 
   async now(): Promise<Instant> {
-    this.#refuseClosed();
+    // Workers ask once a minute: one that must not outlive a migration learns of it here.
+    this.#isReady = null;
+    await this.#ready();
     return this.#now() ?? await this.#run(this.#work.now());
   }
 
-  async migrate(): Promise<void> {
+  async migrate(options?: MigrateOptions): Promise<void> {
     this.#refuseClosed();
-    const { isPending, lockSchema, migrate } = this.#work;
+    const { newest, isThere, lockSchema, migrate } = this.#work;
+    const destination = destinationOf(options, newest);
     await this.#translated(() =>
       this.#again(async (connection) => {
         // Read first: of ten processes that start together nine, and later all, find nothing to do and lock nothing.
-        if (!await runLater(isPending(), (statement) => connection.run(statement))) return;
+        if (await runLater(isThere(destination), (statement) => connection.run(statement))) return;
         await within(connection, async (run) => {
-          await runLater(lockSchema(), run);
-          await runLater(migrate(this.#now() ?? Date.now()), run);
+          if (this.#options.isSetUp) await connection.command(SET_BACK);
+          const runLong = (statement: Statement) => run({ ...statement, isLong: true });
+          await runLater(lockSchema(), runLong);
+          await runLater(migrate(this.#now() ?? Date.now(), destination), runLong);
         });
       })
     );
@@ -468,7 +477,8 @@ function checkOptions(options: PostgresStoreOptions): CheckedOptions {
     throw invalidOptions(`a pool of ${source.size} is too small: give it ${SMALLEST_POOL} connections at least`);
   }
   const isSetUp = url !== undefined && !transactionMode;
-  return { source, schema: schema ?? null, clock: clock ?? null, where: whereOf(url), isSetUp };
+  const migrations = migrationsOf(options);
+  return { source, schema: schema ?? null, clock: clock ?? null, where: whereOf(url), migrations, isSetUp };
 }
 
 function sourceOf({ url, pool, sql, size, transactionMode }: {

@@ -384,7 +384,7 @@ function override(store: Store, operations: Partial<Store>): Store {
     transaction: (body) => store.transaction(body),
     prune: (options) => store.prune(options),
     now: () => store.now(),
-    migrate: () => store.migrate(),
+    migrate: (options) => store.migrate(options),
     close: () => store.close(),
     ...operations,
   };

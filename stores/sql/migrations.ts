@@ -31,6 +31,18 @@ export const MIGRATIONS: readonly Migration[] = [
   },
 ];
 
+const GIVEN: unique symbol = Symbol("migrations");
+
+/** Options of a store with other migrations than {@linkcode MIGRATIONS}: of the version before, or of the next one. */
+export function withMigrations<Options extends object>(options: Options, migrations: readonly Migration[]): Options {
+  return { ...options, [GIVEN]: migrations };
+}
+
+/** The migrations that a store of these options knows. */
+export function migrationsOf(options: object): readonly Migration[] {
+  return (options as { readonly [GIVEN]?: readonly Migration[] })[GIVEN] ?? MIGRATIONS;
+}
+
 function firstTables({ wake, afterTables }: Dialect): readonly SchemaChange[] {
   return [
     // What never changes stands first: a database that logs only where a row differs has less to write at every step.
@@ -73,7 +85,7 @@ function firstTables({ wake, afterTables }: Dialect): readonly SchemaChange[] {
       optional("blocked_reason", "word"),
       optional("finished_at", "instant"),
       optional("duration_ms", "real"),
-    ], wake.column),
+    ], wake.computed),
     // claimDue, nextWake: the oldest wake times of one partition, without a look at the finished.
     addIndex("saga_executions_wake", "saga_executions", {
       columns: ["partition", wake.indexed],

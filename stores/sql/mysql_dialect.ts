@@ -2,6 +2,7 @@
 
 import type { Instant } from "../../src/domain/record.ts";
 import type { Dialect } from "./dialect.ts";
+import { mysqlAdoption } from "./mysql_adoption.ts";
 import { refusalOf } from "./mysql_errors.ts";
 import { LIST } from "./mysql_text.ts";
 import type { SqlValue } from "./work.ts";
@@ -49,11 +50,13 @@ export const mysqlDialect: Dialect = {
     " where table_schema = database() and table_name = ? order by ordinal_position",
   indexesOf: "select distinct index_name as name from information_schema.statistics" +
     " where table_schema = database() and table_name = ?",
+  lockTable: null,
+  adoption: mysqlAdoption,
   indexPrefix: (length) => length === null ? "" : `(${length})`,
   dropIndex: (name, table) => `drop index ${name} on ${table}`,
   // Neither server has indexes of some rows; null is the first value of an index, so a range passes over it.
   onlyWhere: () => "",
-  wake: { column: "", indexed: "wake_at" },
+  wake: { computed: [], indexed: "wake_at" },
   afterTables: [],
 
   text: (sql) => sql.replaceAll('"', "`").replace(PARENT, `${PARENT} force index (primary)`),

@@ -15,6 +15,8 @@ export type Trouble =
   | "refused"
   /** The tables are not there, or lack a column. */
   | "schema_missing"
+  /** Something else has the name of a table or an index of the store. */
+  | "name_taken"
   /** A prepared statement is not known, or known already: the connection is shared by a pooler. */
   | "pooled"
   | "other";
@@ -31,6 +33,7 @@ const BY_CODE: Readonly<Record<string, Trouble>> = {
   "3F000": "schema_missing",
   "40": "conflict", // serialization failure, deadlock; 40003 is not sent
   "42P01": "schema_missing",
+  "42P07": "name_taken",
   "42703": "schema_missing",
   "42P05": "pooled",
   "53": "unavailable", // too many connections, out of memory
@@ -108,6 +111,12 @@ export function translateError(error: unknown, where: string): unknown {
       return new SagaError(
         "schema_missing",
         `Cannot use ${where}: ${said}; call migrate() on a store of this database once before`,
+        { cause: error },
+      );
+    case "name_taken":
+      return new SagaError(
+        "schema_unfit",
+        `Cannot make the tables in ${where}: ${said}, and is not the store's; rename it, or give the store a schema of its own`,
         { cause: error },
       );
     case "pooled":

@@ -1,6 +1,7 @@
 /** SQLite's dialect. */
 
 import type { Dialect } from "./dialect.ts";
+import { sqliteAdoption } from "./sqlite_adoption.ts";
 import { refusalOf } from "./sqlite_errors.ts";
 
 /** Integers beyond this make a row unreadable for the driver; as microseconds it is the year 2255. */
@@ -23,9 +24,11 @@ export const sqliteDialect: Dialect = {
   tableExists: "select 1 from sqlite_master where type = 'table' and name = ?",
   columnsOf: "select name from pragma_table_info(?)",
   indexesOf: "select name from pragma_index_list(?)",
+  lockTable: null,
+  adoption: sqliteAdoption,
   indexPrefix: () => "",
   dropIndex: (name) => `drop index ${name}`,
-  wake: { column: "", indexed: "wake_at" },
+  wake: { computed: [], indexed: "wake_at" },
   afterTables: [],
   onlyWhere: (condition) => ` where ${condition}`,
 

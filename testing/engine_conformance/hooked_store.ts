@@ -76,7 +76,7 @@ export function hookedStore(store: Store, hooks: () => StoreHooks, traffic: Traf
       list: (...args) => call("list", args, () => workers.list(...args)),
       unserved: (...args) => call("unserved", args, () => workers.unserved(...args)),
     },
-    migrate: () => store.migrate(),
+    migrate: (options) => store.migrate(options),
     close: () => store.close(),
   };
 

@@ -44,7 +44,7 @@ export function storeThrough(points: Points, store: Store): Store {
         )),
     prune: (options) => through("prune", () => store.prune(options)),
     now: () => through("now", () => store.now()),
-    migrate: () => through("migrate", () => store.migrate()),
+    migrate: (options) => through("migrate", () => store.migrate(options)),
     close: () => points.isDead ? never() : store.close(),
   };
 }

@@ -104,7 +104,7 @@ export function checkedStore(store: Store, { world, planOf, writesAtOnce }: Chec
     workers: store.workers,
     prune: (options) => store.prune(options),
     now: () => store.now(),
-    migrate: () => store.migrate(),
+    migrate: (options) => store.migrate(options),
     close: () => store.close(),
     ...members,
   } as Store;

@@ -124,7 +124,7 @@ function override(store: Store, members: Partial<Store>): Store {
     workers: store.workers,
     prune: (options) => store.prune(options),
     now: () => store.now(),
-    migrate: () => store.migrate(),
+    migrate: (options) => store.migrate(options),
     close: () => store.close(),
     ...members,
   };

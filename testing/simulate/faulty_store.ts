@@ -113,7 +113,7 @@ export function faultyStore(store: Store, process: Process, options: { world: Wo
     },
     prune: (prune) => call("prune", () => store.prune(prune)),
     now: () => call("now", () => store.now()),
-    migrate: () => call("migrate", () => store.migrate()),
+    migrate: (options) => call("migrate", () => store.migrate(options)),
     close: () => call("close", () => store.close()),
   };
 }
