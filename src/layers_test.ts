@@ -32,7 +32,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   exchanges: {
     paths: ["exchanges/"],
     mayImport: ["domain", "contracts", "src/definition/scope.ts"],
-    external: [/^node:/, /^amqplib$/],
+    external: [/^node:/, /^amqplib$/, /^pg$/],
   },
   engine: {
     paths: ["src/engine/"],
