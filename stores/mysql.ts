@@ -21,21 +21,26 @@ import type {
   Claimed,
   ClaimOptions,
   CommitAnswer,
+  DefinitionInUse,
   ExecutionStatus,
   InsertAnswer,
   Lease,
+  MigrateOptions,
   NewSignal,
   PruneOptions,
   RenewAnswer,
   SignalAnswer,
   Store,
   StoreTransaction,
+  UnfinishedOptions,
   WakeFilter,
   WorkerDirectory,
 } from "../src/store.ts";
+import { type Destination, destinationOf } from "./migrate_options.ts";
 import { again, LostInBody } from "./sql/again.ts";
 import { OpenTransactions, type Outcome, runOnce } from "./sql/body.ts";
 import { FEWEST_CONNECTIONS, Lender, type Source, type Use } from "./sql/lender.ts";
+import { type Migration, migrationsOf } from "./sql/migrations.ts";
 import { type MysqlConnection, type MysqlPool, OwnSource, PoolSource, sizeOf } from "./sql/mysql_connection.ts";
 import { translateError, troubleOf } from "./sql/mysql_errors.ts";
 import type { ReadyRow } from "./sql/mysql_insert.ts";
@@ -105,12 +110,15 @@ export function mysqlHandle<Handle>(tx: Tx): Handle {
 interface CheckedOptions {
   readonly source: Source<MysqlConnection>;
   readonly clock: Clock | null;
+  readonly migrations: readonly Migration[];
   /** What messages call the database. */
   readonly where: string;
 }
 
-/** How long a process waits for others that migrate the same database. */
-const MIGRATION_LIMIT_S = 60;
+/** How long a process waits for others that migrate the same database, and may have to go through all rows. */
+const MIGRATION_LIMIT_S = 600;
+/** How long a change of a table waits for transactions that use it: everybody else waits behind it. */
+const TABLE_LOCK_LIMIT_S = 1;
 
 class MysqlStore implements Store {
   readonly kind = "mysql";
@@ -118,7 +126,7 @@ class MysqlStore implements Store {
   readonly workers: WorkerDirectory;
 
   readonly #options: CheckedOptions;
-  readonly #work: MysqlWork = mysqlWork();
+  readonly #work: MysqlWork;
   readonly #lender: Lender<MysqlConnection>;
   readonly #readiness: Readiness;
   readonly #transactions = new OpenTransactions<MysqlTx, MysqlTransaction>();
@@ -129,6 +137,7 @@ class MysqlStore implements Store {
 
   constructor(options: CheckedOptions) {
     this.#options = options;
+    this.#work = mysqlWork(options.migrations);
     this.#lender = new Lender(options.source);
     this.#readiness = new Readiness({
       store: STORE,
@@ -158,6 +167,14 @@ class MysqlStore implements Store {
 
   status(ids: readonly string[]): Promise<readonly (ExecutionStatus | null)[]> {
     return this.#run(this.#work.status(ids));
+  }
+
+  versionsInUse(): Promise<readonly DefinitionInUse[]> {
+    return this.#run(this.#work.versionsInUse());
+  }
+
+  unfinished(options: UnfinishedOptions): Promise<readonly string[]> {
+    return this.#run(this.#work.unfinished(options));
   }
 
   operations(id: string): Promise<readonly Operation[]> {
@@ -213,18 +230,22 @@ class MysqlStore implements Store {
 
   async now(): Promise<Instant> {
     this.#readiness.refuseClosed();
+    // Workers ask once a minute: one that must not outlive a migration learns of it here.
+    this.#readiness.forget();
+    await this.#readiness.check();
     if (this.#options.clock !== null) return this.#options.clock.now();
     const now = await this.#translated(() => this.#again(timeOf));
     this.#aheadMs = now - Date.now();
     return now;
   }
 
-  async migrate(): Promise<void> {
+  async migrate(options?: MigrateOptions): Promise<void> {
     this.#readiness.refuseClosed();
+    const destination = destinationOf(options, this.#work.newest);
     await this.#translated(() =>
       this.#again(async (session) => {
         // Read first: of ten processes that start together nine, and later all, find nothing to do and lock nothing.
-        if (await session.run(this.#work.isPending())) await this.#migrate(session);
+        if (!await session.run(this.#work.isThere(destination))) await this.#migrate(session, destination);
       })
     );
     this.#readiness.forget();
@@ -319,22 +340,26 @@ class MysqlStore implements Store {
     return outcome;
   }
 
-  async #migrate(session: MysqlSession): Promise<void> {
-    const [row] = (await session.send("select database() as name"))[0]!.rows;
+  async #migrate(session: MysqlSession, destination: Destination): Promise<void> {
+    session.beginLong();
+    const [row] = (await session.send("select database() as name, @@session.lock_wait_timeout as patience"))[0]!.rows;
     // Locks have names of the whole server's, of 64 characters at most.
     const lock = literal(`leveret ${String(row?.name)}`.slice(0, 64));
     const [taken] = (await session.send(`select get_lock(${lock}, ${MIGRATION_LIMIT_S}) as taken`))[0]!.rows;
     if (Number(taken?.taken) !== 1) {
       throw new SagaError(
         "store_unavailable",
-        `Cannot migrate ${this.#options.where}: another process has been at it for ${MIGRATION_LIMIT_S} s; try again`,
+        `Cannot migrate ${this.#options.where}: another process has been at it for ${MIGRATION_LIMIT_S} s; wait for its end`,
       );
     }
     try {
       const now = this.#options.clock?.now() ?? await timeOf(session);
-      await session.run(this.#work.migrateOn(session.connection.server.flavour, now));
+      await session.send(`set session lock_wait_timeout = ${TABLE_LOCK_LIMIT_S}`);
+      await session.run(this.#work.migrateOn(session.connection.server.flavour, now, destination));
     } finally {
-      if (!session.connection.isBroken) await session.send(`select release_lock(${lock})`);
+      if (!session.connection.isBroken) {
+        await session.send(`set session lock_wait_timeout = ${Number(row?.patience)}`, `select release_lock(${lock})`);
+      }
     }
   }
 
@@ -387,15 +412,16 @@ const checks = optionChecks(STORE);
 function checkOptions(options: MysqlStoreOptions): CheckedOptions {
   const { url, pool, poolSize, clock = null, ...unknown } = options;
   checks.refuseUnknown(unknown);
+  const migrations = migrationsOf(options);
   if ((url === undefined) === (pool === undefined)) throw checks.invalid("give either url or pool");
   if (pool !== undefined) {
     if (!isPool(pool)) throw checks.invalid("pool: it is no pool of mysql2");
     const size = checkPoolSize(poolSize ?? sizeOf(pool) ?? 10);
-    return { source: new PoolSource(pool, size), clock, where: "the MySQL database" };
+    return { source: new PoolSource(pool, size), clock, migrations, where: "the MySQL database" };
   }
   const { host, pathname } = checkUrl(url!);
   const where = `the MySQL database ${show(`${host}${pathname}`)}`;
-  return { source: new OwnSource({ url: url!, size: checkPoolSize(poolSize ?? 10) }), clock, where };
+  return { source: new OwnSource({ url: url!, size: checkPoolSize(poolSize ?? 10) }), clock, migrations, where };
 }
 
 function checkPoolSize(size: number): number {

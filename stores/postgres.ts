@@ -20,21 +20,26 @@ import type {
   Claimed,
   ClaimOptions,
   CommitAnswer,
+  DefinitionInUse,
   ExecutionStatus,
   InsertAnswer,
   Lease,
+  MigrateOptions,
   NewSignal,
   PruneOptions,
   RenewAnswer,
   SignalAnswer,
   Store,
   StoreTransaction,
+  UnfinishedOptions,
   WakeFilter,
   WorkerDirectory,
 } from "../src/store.ts";
+import { destinationOf } from "./migrate_options.ts";
 import { again, LostInBody } from "./sql/again.ts";
 import { endedInside, OpenTransactions, type Outcome, runOnce } from "./sql/body.ts";
 import { FEWEST_CONNECTIONS, Lender, type Source, type Use } from "./sql/lender.ts";
+import { type Migration, migrationsOf } from "./sql/migrations.ts";
 import {
   type PgPool,
   PgPoolSource,
@@ -130,6 +135,7 @@ interface CheckedOptions {
   readonly clock: Clock | null;
   /** What messages call the database. */
   readonly where: string;
+  readonly migrations: readonly Migration[];
   /** Whose sessions are: set up by us, lent by a pooler for one transaction at a time, or the user's and left as they are. */
   readonly sessions: "ours" | "lent" | "theirs";
 }
@@ -159,9 +165,10 @@ class PostgresStore implements Store {
 
   constructor(options: CheckedOptions) {
     this.#options = options;
-    const { schema, sessions } = options;
-    this.#work = postgresWork(postgresDialect(schema), schema, false);
-    this.#calls = sessions === "ours" ? this.#work : postgresWork(postgresDialect(schema), schema, true);
+    const { migrations, schema, sessions } = options;
+    const dialect = postgresDialect(schema);
+    this.#work = postgresWork(dialect, schema, { migrations });
+    this.#calls = sessions === "ours" ? this.#work : postgresWork(dialect, schema, { migrations, limitsLocks: true });
     this.#lender = new Lender(options.source);
     this.#readiness = new Readiness({
       store: STORE,
@@ -189,6 +196,14 @@ class PostgresStore implements Store {
 
   status(ids: readonly string[]): Promise<readonly (ExecutionStatus | null)[]> {
     return this.#run(this.#work.status(ids));
+  }
+
+  versionsInUse(): Promise<readonly DefinitionInUse[]> {
+    return this.#run(this.#work.versionsInUse());
+  }
+
+  unfinished(options: UnfinishedOptions): Promise<readonly string[]> {
+    return this.#run(this.#work.unfinished(options));
   }
 
   operations(id: string): Promise<readonly Operation[]> {
@@ -235,19 +250,25 @@ class PostgresStore implements Store {
 
   async now(): Promise<Instant> {
     this.#readiness.refuseClosed();
+    // Workers ask once a minute: one that must not outlive a migration learns of it here.
+    this.#readiness.forget();
+    await this.#readiness.check();
     return this.#now() ?? await this.#run(this.#work.now());
   }
 
-  async migrate(): Promise<void> {
+  async migrate(options?: MigrateOptions): Promise<void> {
     this.#readiness.refuseClosed();
-    const { isPending, lockSchema, migrate } = this.#work;
+    const { newest, isThere, lockSchema, migrate } = this.#work;
+    const destination = destinationOf(options, newest);
     await this.#translated(() =>
       this.#again(async (connection) => {
         // Read first: of ten processes that start together nine, and later all, find nothing to do and lock nothing.
-        if (!await runLater(isPending(), (statement) => connection.run(statement))) return;
+        if (await runLater(isThere(destination), (statement) => connection.run(statement))) return;
         await within(connection, async (run) => {
-          await runLater(lockSchema(), run);
-          await runLater(migrate(this.#now() ?? Date.now()), run);
+          if (this.#options.sessions === "ours") await connection.command(SET_BACK);
+          const runLong = (statement: Statement) => run({ ...statement, isLong: true });
+          await runLater(lockSchema(), runLong);
+          await runLater(migrate(this.#now() ?? Date.now(), destination), runLong);
         });
       })
     );
@@ -400,7 +421,8 @@ function checkOptions(options: PostgresStoreOptions): CheckedOptions {
     throw checks.invalid(`a pool of ${source.size} is too small: give it ${FEWEST_CONNECTIONS} connections at least`);
   }
   const sessions = url === undefined ? "theirs" : transactionMode ? "lent" : "ours";
-  return { source, schema: schema ?? null, clock: clock ?? null, where: whereOf(url), sessions };
+  const migrations = migrationsOf(options);
+  return { source, schema: schema ?? null, clock: clock ?? null, where: whereOf(url), migrations, sessions };
 }
 
 function sourceOf({ url, pool, sql, size, transactionMode }: {

@@ -18,24 +18,29 @@ import {
   isFinished,
   type Operation,
 } from "../src/domain/record.ts";
-import { SagaError, show } from "../src/errors.ts";
+import { isSagaError, SagaError, show } from "../src/errors.ts";
 import type {
   Claimed,
   ClaimOptions,
   CommitAnswer,
+  DefinitionInUse,
   ExecutionStatus,
   InsertAnswer,
   Lease,
+  MigrateOptions,
   NewSignal,
   PruneOptions,
   RenewAnswer,
   SignalAnswer,
   Store,
   StoreTransaction,
+  UnfinishedOptions,
   WakeFilter,
   WorkerDirectory,
 } from "../src/store.ts";
+import { type Destination, destinationOf } from "./migrate_options.ts";
 import { anotherStores, endedInside, type Outcome, runOnce, transactionOver } from "./sql/body.ts";
+import { type Migration, migrationsOf } from "./sql/migrations.ts";
 import { Mutex } from "./sql/mutex.ts";
 import { openConnection, SqliteConnection, type Synchronous } from "./sql/sqlite_connection.ts";
 import { sqliteDialect } from "./sql/sqlite_dialect.ts";
@@ -43,7 +48,7 @@ import { refusalOf, translateError, troubleOf } from "./sql/sqlite_errors.ts";
 import { SqliteFile } from "./sql/sqlite_file.ts";
 import { type QueryHandle, runThroughQuery, SqliteTransaction, SqliteTx } from "./sql/sqlite_transaction.ts";
 import { optionChecks } from "./sql/store_options.ts";
-import { storeWork } from "./sql/store_work.ts";
+import { type StoreWork, storeWork } from "./sql/store_work.ts";
 import type { Work } from "./sql/work.ts";
 
 export type { Synchronous } from "./sql/sqlite_connection.ts";
@@ -102,6 +107,7 @@ export function sqliteHandle(tx: Tx): DatabaseSync {
 }
 
 type CheckedOptions =
+  & { readonly migrations: readonly Migration[] }
   & Required<Pick<SqliteStoreOptions, "clock" | "synchronous" | "busyTimeoutMs" | "transactionLimitMs">>
   & ({ readonly path: string; readonly database: null } | { readonly path: null; readonly database: DatabaseSync });
 
@@ -121,7 +127,9 @@ class SqliteStore implements Store {
   readonly #options: CheckedOptions;
   /** What messages call the database. */
   readonly #where: string;
-  readonly #work = storeWork(sqliteDialect);
+  readonly #work: StoreWork;
+  /** Where the tables have to be. */
+  readonly #newest: Destination;
   readonly #mutex = new Mutex();
   /** Tells a call from inside a body, which would wait for itself. */
   readonly #inside = new AsyncLocalStorage<SqliteTransaction>();
@@ -131,9 +139,13 @@ class SqliteStore implements Store {
   #connection: SqliteConnection | null = null;
   #transaction: SqliteTransaction | null = null;
   #isClosed = false;
+  /** Whether the tables may be of another version, though they were brought to ours. */
+  #isToBeMigrated = false;
 
   constructor(options: CheckedOptions) {
     this.#options = options;
+    this.#work = storeWork(sqliteDialect, options.migrations);
+    this.#newest = destinationOf(undefined, this.#work.newest);
     this.#where = options.path === null ? "the SQLite database" : `the SQLite file ${show(options.path)}`;
     const { workers } = this.#work;
     this.workers = {
@@ -161,6 +173,14 @@ class SqliteStore implements Store {
 
   status(ids: readonly string[]): Promise<readonly (ExecutionStatus | null)[]> {
     return this.#read(this.#work.status(ids));
+  }
+
+  versionsInUse(): Promise<readonly DefinitionInUse[]> {
+    return this.#read(this.#work.versionsInUse());
+  }
+
+  unfinished(options: UnfinishedOptions): Promise<readonly string[]> {
+    return this.#read(this.#work.unfinished(options));
   }
 
   operations(id: string): Promise<readonly Operation[]> {
@@ -222,8 +242,12 @@ class SqliteStore implements Store {
     return this.#options.clock.now();
   }
 
-  async migrate(): Promise<void> {
-    await this.#change((connection) => this.#migrate(connection));
+  async migrate(options?: MigrateOptions): Promise<void> {
+    const destination = destinationOf(options, this.#work.newest);
+    await this.#use((connection) => {
+      this.#checkFile();
+      this.#migrate(connection, destination);
+    }, destination);
   }
 
   async close(): Promise<void> {
@@ -269,10 +293,12 @@ class SqliteStore implements Store {
     await this.#mutex.run(() =>
       this.#translated(async () => {
         try {
-          const connection = this.#connection ?? await this.#open();
+          const connection = this.#connection ?? await this.#open(this.#newest);
           this.#checkFile();
           connection.join(this.#work.isPending());
         } catch (error) {
+          // Migrated by others since: whatever is asked next has to hear it as well.
+          if (isSagaError(error, "schema_newer")) this.#isToBeMigrated = true;
           // Somebody else's lock tells that the database is there. Who holds it may wait for this answer.
           if (!this.#isLock(error)) throw error;
         }
@@ -281,11 +307,20 @@ class SqliteStore implements Store {
   }
 
   /** Gives a section the connection for itself, again and again while another process has the file locked. */
-  async #use<T>(section: (connection: SqliteConnection) => T | Promise<T>): Promise<T> {
+  async #use<T>(
+    section: (connection: SqliteConnection) => T | Promise<T>,
+    destination: Destination = this.#newest,
+  ): Promise<T> {
     this.#refuseClosed();
     this.#refuseInside();
     return await this.#mutex.run(() =>
-      this.#translated(() => this.#retry(async () => await section(this.#connection ?? await this.#open())))
+      this.#translated(() =>
+        this.#retry(async () => {
+          const connection = this.#connection ?? await this.#open(destination);
+          if (this.#isToBeMigrated) this.#migrate(connection, destination);
+          return await section(connection);
+        })
+      )
     );
   }
 
@@ -331,13 +366,13 @@ class SqliteStore implements Store {
     throw fileReplaced(this.#where);
   }
 
-  async #open(): Promise<SqliteConnection> {
+  async #open(destination: Destination): Promise<SqliteConnection> {
     const { path, database, synchronous } = this.#options;
     // A store that has had a file does not begin an empty one: what was in it would seem never to have been.
     if (this.#file.state === "gone") throw fileGone(this.#where);
     const connection = path === null ? new SqliteConnection(database) : await openConnection(path, synchronous);
     try {
-      this.#migrate(connection);
+      this.#migrate(connection, destination);
     } catch (error) {
       if (path !== null) connection.database.close();
       throw error;
@@ -347,10 +382,12 @@ class SqliteStore implements Store {
     return connection;
   }
 
-  #migrate(connection: SqliteConnection): void {
+  #migrate(connection: SqliteConnection, destination: Destination): void {
     // Read first: of ten processes that start together nine, and later all, find nothing to do and lock nothing.
-    if (!connection.read(this.#work.isPending())) return;
-    connection.write(this.#work.migrate(this.#options.clock.now()));
+    if (!connection.read(this.#work.isThere(destination))) {
+      connection.write(this.#work.migrate(this.#options.clock.now(), destination));
+    }
+    this.#isToBeMigrated = destination.target < this.#newest.target;
   }
 
   /** Lets go of the connection. What is in memory only, or the caller's, would not come back by opening it anew. */
@@ -463,7 +500,7 @@ function checkOptions(options: SqliteStoreOptions): CheckedOptions {
   for (const [name, value] of Object.entries({ busyTimeoutMs, transactionLimitMs })) {
     if (!Number.isFinite(value) || value <= 0) throw checks.invalid(`${name}: ${show(value)} is no positive number`);
   }
-  const checked = { clock, synchronous, busyTimeoutMs, transactionLimitMs };
+  const checked = { clock, synchronous, busyTimeoutMs, transactionLimitMs, migrations: migrationsOf(options) };
   if (path !== undefined && database !== undefined) throw checks.invalid("give either path or database");
   if (database !== undefined) {
     if (!isDatabase(database)) throw checks.invalid("database: it is no DatabaseSync of node:sqlite");

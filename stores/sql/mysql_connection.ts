@@ -96,8 +96,9 @@ export class MysqlConnection {
   }
 
   /** Sends a text, and gives what the driver makes of the answer: rows, a header, or an array of these. */
-  async send(sql: string): Promise<unknown> {
-    const answer = await this.#watch(this.#inTime(this.handle.query({ ...SHAPE, typeCast: true, sql })));
+  async send(sql: string, { isLong = false }: { readonly isLong?: boolean } = {}): Promise<unknown> {
+    const asking = this.handle.query({ ...SHAPE, typeCast: true, sql });
+    const answer = await this.#watch(isLong ? asking : this.#inTime(asking));
     return (answer as readonly unknown[])[0];
   }
 

@@ -31,6 +31,7 @@ export class MysqlSession {
   #ahead: readonly string[] = [];
   #isOpen = false;
   #mayEnd = true;
+  #isPatient = false;
 
   constructor(connection: MysqlConnection) {
     this.#connection = connection;
@@ -48,6 +49,11 @@ export class MysqlSession {
   /** Longest statement that the server takes. */
   get maxBytes(): number {
     return this.#connection.server.maxPacketBytes - PACKET_MARGIN_BYTES;
+  }
+
+  /** From now on statements take as long as they take: they go through whole tables. */
+  beginLong(): void {
+    this.#isPatient = true;
   }
 
   /** Begins a transaction that locks first and reads afterwards what is there then: in READ COMMITTED. */
@@ -107,7 +113,7 @@ export class MysqlSession {
   }
 
   async #ask(group: readonly string[]): Promise<readonly Answer[]> {
-    const result = await this.#connection.send(group.join("; "));
+    const result = await this.#connection.send(group.join("; "), { isLong: this.#isPatient });
     const results = group.length === 1 ? [result] : result as readonly unknown[];
     if (results.length !== group.length) {
       throw new SagaError("internal", `Cannot read the answer: ${results.length} parts for ${group.length} statements`);

@@ -15,6 +15,7 @@ const BY_CODE: Readonly<Record<string, Trouble>> = {
   "3F000": "schema_missing",
   "40": "conflict", // serialization failure, deadlock; 40003 is not sent
   "42P01": "schema_missing",
+  "42P07": "name_taken",
   "42703": "schema_missing",
   "42P05": "pooled",
   "53": "unavailable", // too many connections, out of memory

@@ -8,6 +8,7 @@ import type { Inserter } from "./insert.ts";
 import type { Loader } from "./load.ts";
 import { postgresClaimer } from "./postgres_claim.ts";
 import { type PostgresCommitter, postgresCommitter } from "./postgres_commit.ts";
+import { type Migration, MIGRATIONS } from "./migrations.ts";
 import { microseconds, quoted } from "./postgres_dialect.ts";
 import { postgresInserter } from "./postgres_insert.ts";
 import { postgresLoader } from "./postgres_load.ts";
@@ -15,6 +16,7 @@ import { postgresRenewer } from "./postgres_renew.ts";
 import { type PostgresSignaller, postgresSignaller } from "./postgres_signal.ts";
 import { postgresWorkerKeeper } from "./postgres_workers.ts";
 import { type Pruner, pruner } from "./prune.ts";
+import { type UnfinishedReader, unfinishedReader } from "./unfinished.ts";
 import type { Renewer } from "./renew.ts";
 import { type Migrator, migrator } from "./schema.ts";
 import type { WorkerKeeper } from "./workers.ts";
@@ -30,6 +32,7 @@ export type PostgresWork =
   & Claimer
   & PostgresSignaller
   & Pruner
+  & UnfinishedReader
   & {
     readonly workers: WorkerKeeper;
     /** The database's clock. */
@@ -40,11 +43,22 @@ export type PostgresWork =
     lockSchema(): Work<void>;
   };
 
-/**
- * The work of a store in PostgreSQL's dialect. With `limitsLocks` batches say themselves how long they wait for locks; not
- * for work within a transaction of the user's, which would keep the setting.
- */
-export function postgresWork(dialect: Dialect, schema: string | null, limitsLocks: boolean): PostgresWork {
+/** How a store on PostgreSQL works. */
+export interface PostgresWorkOptions {
+  /**
+   * Whether batches say themselves how long they wait for locks. Not for work within a transaction of the user's, which
+   * would keep the setting.
+   */
+  readonly limitsLocks?: boolean;
+  readonly migrations?: readonly Migration[];
+}
+
+/** The work of a store in PostgreSQL's dialect. */
+export function postgresWork(
+  dialect: Dialect,
+  schema: string | null,
+  { limitsLocks = false, migrations = MIGRATIONS }: PostgresWorkOptions = {},
+): PostgresWork {
   const maps = mappings(dialect);
   const now = `select ${microseconds("clock_timestamp()")} as now`;
   const lock = dialect.text("select 1 from saga_executions where id = ? for update");
@@ -52,7 +66,7 @@ export function postgresWork(dialect: Dialect, schema: string | null, limitsLock
     "select pg_advisory_xact_lock(hashtext('leveret'), hashtext(coalesce($1::text, current_schema())))";
 
   return {
-    ...migrator(dialect),
+    ...migrator(dialect, migrations),
     ...postgresInserter(dialect, maps, limitsLocks),
     ...postgresLoader(dialect, maps),
     ...postgresCommitter(dialect, maps, limitsLocks),
@@ -60,6 +74,7 @@ export function postgresWork(dialect: Dialect, schema: string | null, limitsLock
     ...postgresClaimer(dialect),
     ...postgresSignaller(dialect, maps),
     ...pruner(dialect),
+    ...unfinishedReader(dialect),
     workers: postgresWorkerKeeper(dialect, maps),
 
     now() {
@@ -75,7 +90,12 @@ export function postgresWork(dialect: Dialect, schema: string | null, limitsLock
     },
     lockSchema() {
       return function* (): Steps<void> {
+        // Whoever is at it may have to go through all rows, which no limit of the session's was made for.
+        yield* change("set local statement_timeout = 0", []);
+        yield* change("set local lock_timeout = 0", []);
         yield* rows(lockSchema, [schema]);
+        // Behind a change of a table that waits, everybody waits: it gives way, and is tried again.
+        yield* change("set local lock_timeout = '1s'", []);
         if (schema !== null) yield* change(`create schema if not exists ${quoted(schema)}`, []);
       };
     },

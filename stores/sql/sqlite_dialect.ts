@@ -1,6 +1,7 @@
 /** SQLite's dialect. */
 
 import type { Dialect } from "./dialect.ts";
+import { sqliteAdoption } from "./sqlite_adoption.ts";
 import { fromMicroseconds, toMicroseconds } from "./microseconds.ts";
 import { refusalOf } from "./sqlite_errors.ts";
 
@@ -8,7 +9,9 @@ import { refusalOf } from "./sqlite_errors.ts";
 export const sqliteDialect: Dialect = {
   types: {
     sequence: "integer primary key",
-    name: "text",
+    id: "text",
+    key: "text",
+    word: "text",
     text: "text",
     integer: "integer",
     real: "real",
@@ -17,7 +20,13 @@ export const sqliteDialect: Dialect = {
   },
   tableOptions: " strict",
   tableExists: "select 1 from sqlite_master where type = 'table' and name = ?",
-  wake: { column: "", indexed: "wake_at" },
+  columnsOf: "select name from pragma_table_info(?)",
+  indexesOf: "select name from pragma_index_list(?)",
+  lockTable: null,
+  adoption: sqliteAdoption,
+  indexPrefix: () => "",
+  dropIndex: (name) => `drop index ${name}`,
+  wake: { computed: [], indexed: "wake_at" },
   afterTables: [],
   onlyWhere: (condition) => ` where ${condition}`,
 

@@ -15,6 +15,8 @@ export type Trouble =
   | "refused"
   /** The tables are not there, or lack a column. */
   | "schema_missing"
+  /** Something else has the name of a table or an index of the store. */
+  | "name_taken"
   /** A prepared statement is not known, or known already: the connection is shared by a pooler. */
   | "pooled"
   | "other";
@@ -53,6 +55,12 @@ export function translate(error: unknown, where: string, { troubleOf, saidBy }: 
       return new SagaError(
         "schema_missing",
         `Cannot use ${where}: ${said}; call migrate() on a store of this database once before`,
+        { cause: error },
+      );
+    case "name_taken":
+      return new SagaError(
+        "schema_unfit",
+        `Cannot make the tables in ${where}: ${said}, and is not the store's; rename it, or give the store a schema of its own`,
         { cause: error },
       );
     case "pooled":
