@@ -1,85 +1,13 @@
 /** Engines that are connected by RabbitMQ: what reaches whom, and what an outage of the broker costs. */
 
 import assert from "node:assert/strict";
-import { type Duration, Engine, saga } from "../mod.ts";
-import type { Exchange } from "../src/exchange.ts";
-import type { Store } from "../src/store.ts";
+import { Engine, saga } from "../mod.ts";
 import { memoryStore } from "../stores/memory.ts";
 import { sqliteStore } from "../stores/sqlite.ts";
-import { type Shop, shop } from "../testing/shop.ts";
+import { shop } from "../testing/shop.ts";
 import { hasBroker, TestBroker, until } from "./fixtures/broker.ts";
+import { assertEffects, checkout, engineOf, LATE, pair, SOON } from "./fixtures/checkouts.ts";
 import { Proxy } from "./fixtures/proxy.ts";
-
-const checkout = saga<{ order: string; card: string }, { shop: Shop }>("orders.checkout")
-  .step("reserve", {
-    run: ({ context, resources, key }) => ({ reservation: resources.shop.perform(key, `reserve ${context.order}`) }),
-    undo: ({ resources, stepKey }) => resources.shop.takeBack(stepKey),
-  })
-  .step("charge", {
-    retry: { attempts: 2, delay: 1 },
-    run: ({ context, resources, key, fail }) => {
-      if (context.card === "declined") return fail("The card was declined");
-      return { payment: resources.shop.perform(key, `charge ${context.order}`) };
-    },
-  })
-  .step("ship", ({ context, resources, key }) => void resources.shop.perform(key, `ship ${context.order}`));
-
-/** Sweeps that come so late that only a hint can have brought about what a test sees. */
-const LATE = { sweepInterval: "10m", redeliverAfter: "10m", waitInterval: "20ms" } as const;
-/** Sweeps that come soon. */
-const SOON = { sweepInterval: "200ms", redeliverAfter: "1s", waitInterval: "20ms" } as const;
-
-interface Tuning {
-  readonly sweepInterval: Duration;
-  readonly redeliverAfter: Duration;
-  readonly waitInterval: Duration;
-}
-
-function engineOf(store: Store, exchange: Exchange, resources: { readonly shop: Shop }, tuning: Tuning) {
-  return new Engine({ store, exchange, definitions: [checkout], resources, ...tuning });
-}
-
-/** A store in memory for two engines, one of which only starts. */
-function pair(exchanges: { readonly web: Exchange; readonly worker: Exchange }, tuning: Tuning) {
-  const store = memoryStore();
-  const resources = { shop: shop() };
-  const web = engineOf(store, exchanges.web, resources, tuning);
-  const worker = engineOf(store, exchanges.worker, resources, tuning);
-  return {
-    resources,
-    web,
-    worker,
-    /** Starts so many checkouts, and answers with their ids and how long the slowest start took. */
-    async start(from: number, count: number) {
-      const ids: string[] = [];
-      let slowestMs = 0;
-      for (let n = from; n < from + count; n++) {
-        const begin = performance.now();
-        const { execution } = await web.start(checkout, { input: { order: `${n}`, card: "good" } });
-        slowestMs = Math.max(slowestMs, performance.now() - begin);
-        ids.push(execution.id);
-      }
-      return { ids, slowestMs };
-    },
-    async completed(ids: readonly string[]) {
-      const signal = AbortSignal.timeout(30_000);
-      const ends = await Promise.all(ids.map((id) => web.wait(id, { signal })));
-      assert.deepEqual(new Set(ends.map(({ status }) => status)), new Set(["completed"]));
-    },
-    async close() {
-      await Promise.all([web.close(), worker.close()]);
-      await store.close();
-    },
-  };
-}
-
-/** Each order was reserved, charged and shipped, once each. */
-function assertEffects({ ledger }: Shop, orders: number): void {
-  const expected = ["charge", "reserve", "ship"].flatMap((what) =>
-    Array.from({ length: orders }, (_, n) => `${what} ${n}`)
-  );
-  assert.deepEqual(ledger.map(({ what }) => what).sort(), expected.sort());
-}
 
 if (await hasBroker("engines connected by RabbitMQ")) {
   for (const queueType of ["quorum", "classic"] as const) {
