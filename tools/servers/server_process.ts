@@ -82,6 +82,19 @@ export class ServerProcess {
   }
 }
 
+/** `nobody`, on Linux. */
+const NOBODY = 65_534;
+
+/**
+ * Databases refuse to run as root: for root, hands a folder that it has made over to `nobody`, and resolves with that
+ * user; for anybody else, who is as good as any, with null.
+ */
+export async function unprivileged(dir: string): Promise<number | null> {
+  if ((await Deno.stat(dir)).uid !== 0) return null;
+  await Deno.chown(dir, NOBODY, NOBODY);
+  return NOBODY;
+}
+
 /** A port that nobody listens on. */
 export function freePort(): number {
   using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
