@@ -21,6 +21,7 @@ import {
   OPERATIONS,
   type Outcome,
 } from "./fixtures/operations.ts";
+import { isInConflict, throughConflicts } from "./fixtures/outage.ts";
 import { mysqlHandle, mysqlStore } from "./mysql.ts";
 
 const filter = { partitions: ["default"], definitions: [{ name: "orders.checkout", version: 1 }], takeOver: true };
@@ -77,6 +78,23 @@ withMysql("trouble on MySQL", () => {
     Deno.test(`G20 mysql: ${name}() does the same when it meets a deadlock in any text of several statements`, () =>
       atEveryStatement(withTrouble(operation, { trouble: CONFLICTS["a deadlock"]!, takesSeveral: true })));
   }
+
+  Deno.test("G20 mysql: an engine whose statements meet conflicts all over uses up no attempt", async () => {
+    const { url, drop } = await freshDatabase();
+    const conflicts = Object.values(CONFLICTS);
+    let count = 0;
+    let isOn = false;
+    const { pool, end } = meddledPool(url, async (_, connection) => {
+      if (isOn && isInConflict(++count)) await conflicts[count % conflicts.length]!(connection);
+    }, { multipleStatements: false });
+    const store = mysqlStore({ pool });
+    const pay = "insert into paid (id) values (?)";
+    await throughConflicts({ open: () => store, pay }, () => isOn = true);
+    assert.ok(count > 100, `${count} statements`);
+    await store.close();
+    await end();
+    await drop();
+  });
 
   Deno.test("mysql: a commit whose connection is lost at any of its statements writes all of it or nothing", () => {
     const change = changeOf(anExecution({ id: "idle" }), { currentStep: "charge" }, {

@@ -17,6 +17,7 @@ import {
   OPERATIONS,
   type Outcome,
 } from "./fixtures/operations.ts";
+import { isInConflict, throughConflicts } from "./fixtures/outage.ts";
 import { freshSchema, inSchema, POSTGRES_URL, query, withPostgres, withSettings } from "./fixtures/postgres.ts";
 import { type PgPool, postgresStore } from "./postgres.ts";
 
@@ -251,6 +252,22 @@ withPostgres("what PostgreSQL does to its clients", () => {
       });
     }
   }
+
+  Deno.test("G20 postgres: an engine whose statements meet conflicts all over uses up no attempt", async () => {
+    let count = 0;
+    let isOn = false;
+    const failure = (text: string, client: pg.PoolClient) => {
+      if (!isOn || text === "rollback" || !isInConflict(++count)) return null;
+      const code = count % 2 === 0 ? "40P01" : "40001";
+      return text === "commit" ? client.query("rollback").then(() => raise(code, client)) : raise(code, client);
+    };
+    await withFailingStore(failure, async (store) => {
+      const pay = "insert into paid (id) values ($1)";
+      await throughConflicts({ open: () => store, pay }, () => isOn = true);
+      isOn = false;
+    });
+    assert.ok(count > 100, `${count} statements`);
+  });
 
   Deno.test("two bodies that lock the same rows the other way round both come to their end", () =>
     withSchema(async (open) => {

@@ -5,6 +5,7 @@ import { isSagaError } from "../src/errors.ts";
 import { anAttempt, anExecution, T0 } from "../testing/factories.ts";
 import { virtualClock } from "../testing/virtual_clock.ts";
 import { arrangeForOperations, atEveryStatement, leftByOperations, OPERATIONS } from "./fixtures/operations.ts";
+import { isInConflict, throughConflicts } from "./fixtures/outage.ts";
 import { sqliteHandle, sqliteStore } from "./sqlite.ts";
 
 /** A folder of its own for a test, gone with it. */
@@ -145,13 +146,13 @@ Deno.test("a full database inside a body is store_full, and undoes what the body
     await store.close();
   }));
 
-/** A connection that reports a lock once, at the `place`th statement that it is to run. */
-function lockedOnce(database: DatabaseSync, place: number): { database: DatabaseSync; wasReached(): boolean } {
-  let left = place;
+/** A connection that reports a lock at those of its statements, counted from 1, that it is told to. */
+function lockedAt(database: DatabaseSync, isLocked: (place: number) => boolean): DatabaseSync {
+  let place = 0;
   const check = () => {
-    if (--left === 0) throw Object.assign(new Error("database is locked"), { errcode: 5 });
+    if (isLocked(++place)) throw Object.assign(new Error("database is locked"), { errcode: 5 });
   };
-  const watched = new Proxy(database, {
+  return new Proxy(database, {
     get(target, property) {
       const value = Reflect.get(target, property, target);
       if (property !== "prepare") return typeof value === "function" ? value.bind(target) : value;
@@ -167,7 +168,6 @@ function lockedOnce(database: DatabaseSync, place: number): { database: Database
       };
     },
   });
-  return { database: watched, wasReached: () => left <= 0 };
 }
 
 for (const [name, operation] of Object.entries(OPERATIONS)) {
@@ -177,9 +177,22 @@ for (const [name, operation] of Object.entries(OPERATIONS)) {
       const clock = virtualClock(T0);
       const plain = sqliteStore({ database, clock });
       await arrangeForOperations(plain);
-      const locked = lockedOnce(database, place);
-      const answer = await operation(sqliteStore({ database: locked.database, clock }));
-      const wasReached = locked.wasReached();
+      let wasReached = false;
+      const locked = lockedAt(database, (at) => {
+        wasReached ||= at === place;
+        return at === place;
+      });
+      const answer = await operation(sqliteStore({ database: locked, clock }));
       return { answer, left: await leftByOperations(plain), wasReached };
     }));
 }
+
+Deno.test("G20: an engine whose statements meet locks all over uses up no attempt", async () => {
+  using database = new DatabaseSync(":memory:");
+  let count = 0;
+  let isOn = false;
+  const store = sqliteStore({ database: lockedAt(database, () => isOn && isInConflict(++count)) });
+  await throughConflicts({ open: () => store, pay: "insert into paid (id) values (?)" }, () => isOn = true);
+  assert.ok(count > 100, `${count} statements`);
+  await store.close();
+});
