@@ -3,8 +3,7 @@
  *
  * | variable       | default                              | meaning                                                    |
  * | -------------- | ------------------------------------ | ---------------------------------------------------------- |
- * | `DATABASE_URL` | `sqlite:./sagas.sqlite`              | the store; SQLite serves all processes of one machine,     |
- * |                |                                      | `postgres:` and `mysql:` those of any number of them       |
+ * | `DATABASE_URL` | `sqlite:./sagas.sqlite`              | the store: `sqlite:`, `postgres:` or `mysql:`              |
  * | `AMQP_URL`     | `amqp://guest:guest@127.0.0.1:5672`  | RabbitMQ; empty: none, executions are found by sweeps only |
  * | `AMQP_PREFIX`  | `leveret.saga`                       | name of the exchange, beginning of the names of queues     |
  * | `LEDGER_PATH`  | `./ledger.sqlite`                    | where the example's shop notes what it has done            |
@@ -34,6 +33,7 @@ export interface Deployment {
 const STORES: Readonly<Record<string, (url: string) => Store>> = {
   "sqlite:": (url) => sqliteStore({ path: url.slice("sqlite:".length) }),
   "postgres:": (url) => postgresStore({ url }),
+  "postgresql:": (url) => postgresStore({ url }),
   "mysql:": (url) => mysqlStore({ url }),
 };
 

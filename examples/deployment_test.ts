@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { hasBroker, TestBroker, until } from "../exchanges/fixtures/broker.ts";
+import { hasBroker, TestBroker } from "../exchanges/fixtures/broker.ts";
+import { until } from "../exchanges/fixtures/until.ts";
 import { withMysql } from "../stores/fixtures/mysql.ts";
 import { withPostgres } from "../stores/fixtures/postgres.ts";
 import { createDatabase, openStore, type StoreKind } from "../tools/servers/database.ts";
@@ -56,7 +57,7 @@ class Process implements AsyncDisposable {
 
 Deno.test("openDeployment() says which stores it knows", () => {
   assert.throws(() => openDeployment({ DATABASE_URL: "oracle:thing" }), {
-    message: 'Cannot open the store: DATABASE_URL begins with "oracle:"; use sqlite:, postgres:, mysql:',
+    message: 'Cannot open the store: DATABASE_URL begins with "oracle:"; use sqlite:, postgres:, postgresql:, mysql:',
   });
 });
 

@@ -5,9 +5,10 @@ import { Engine, saga } from "../mod.ts";
 import { memoryStore } from "../stores/memory.ts";
 import { sqliteStore } from "../stores/sqlite.ts";
 import { shop } from "../testing/shop.ts";
-import { hasBroker, TestBroker, until } from "./fixtures/broker.ts";
-import { assertEffects, checkout, engineOf, LATE, pair, SOON } from "./fixtures/checkouts.ts";
+import { hasBroker, TestBroker } from "./fixtures/broker.ts";
+import { assertEffects, checkout, engineOf, Fleet, LATE, SOON } from "./fixtures/engines.ts";
 import { Proxy } from "./fixtures/proxy.ts";
+import { until } from "./fixtures/until.ts";
 
 if (await hasBroker("engines connected by RabbitMQ")) {
   for (const queueType of ["quorum", "classic"] as const) {
@@ -66,22 +67,22 @@ if (await hasBroker("engines connected by RabbitMQ")) {
       await using broker = await TestBroker.open();
       await using proxy = new Proxy(broker.url);
       const exchange = broker.exchange({ url: `${proxy.url}?heartbeat=1`, publishDeadlineMs: 500 });
-      const { close, completed, resources, start, worker } = pair({ web: exchange, worker: broker.exchange() }, SOON);
-      worker.work();
-      await completed((await start(0, 5)).ids);
+      const fleet = new Fleet({ web: exchange, workers: [broker.exchange()] }, SOON);
+      fleet.work();
+      await fleet.completed((await fleet.start(0, 5)).ids);
 
       await strike(proxy);
-      const { ids, slowestMs } = await start(5, 20);
+      const { ids, slowestMs } = await fleet.start(5, 20);
       assert.ok(slowestMs < 1_000, `${slowestMs} ms`);
-      await completed(ids);
+      await fleet.completed(ids);
 
       proxy.cut();
       proxy.admit();
       proxy.thaw();
       await until(() => exchange.reaches("default"), "hints get through again");
-      await completed((await start(25, 5)).ids);
-      assertEffects(resources.shop, 30);
-      await close();
+      await fleet.completed((await fleet.start(25, 5)).ids);
+      assertEffects(fleet.resources.shop, 30);
+      await fleet.close();
     });
   }
 
@@ -90,34 +91,33 @@ if (await hasBroker("engines connected by RabbitMQ")) {
     await using proxy = new Proxy(broker.url);
     proxy.freeze();
     const web = broker.exchange({ url: proxy.url, publishDeadlineMs: 500 });
-    const { close, completed, resources, start, worker } = pair({ web, worker: broker.exchange() }, SOON);
-    worker.work();
-    const { ids, slowestMs } = await start(0, 10);
+    const fleet = new Fleet({ web, workers: [broker.exchange()] }, SOON);
+    fleet.work();
+    const { ids, slowestMs } = await fleet.start(0, 10);
     assert.ok(slowestMs < 1_000, `${slowestMs} ms`);
-    await completed(ids);
-    assertEffects(resources.shop, 10);
+    await fleet.completed(ids);
+    assertEffects(fleet.resources.shop, 10);
     proxy.refuse();
-    await close();
+    await fleet.close();
   });
 
   Deno.test("an engine G07 has the same outcomes while queues and connections keep vanishing", async () => {
     await using broker = await TestBroker.open();
     await using proxy = new Proxy(broker.url);
-    const exchanges = {
+    const fleet = new Fleet({
       web: broker.exchange({ url: proxy.url, publishDeadlineMs: 500 }),
-      worker: broker.exchange({ url: proxy.url }),
-    };
-    const { close, completed, resources, start, worker } = pair(exchanges, SOON);
-    worker.work();
+      workers: [broker.exchange({ url: proxy.url })],
+    }, SOON);
+    fleet.work();
     const ids: string[] = [];
     for (let n = 0; n < 30; n++) {
-      ids.push(...(await start(n * 5, 5)).ids);
+      ids.push(...(await fleet.start(n * 5, 5)).ids);
       if (n % 3 === 0) proxy.cut();
       if (n % 3 === 1) await broker.delete(broker.queue());
       if (n % 3 === 2) await broker.use((channel) => channel.deleteExchange(broker.prefix));
     }
-    await completed(ids);
-    assertEffects(resources.shop, 150);
-    await close();
+    await fleet.completed(ids);
+    assertEffects(fleet.resources.shop, 150);
+    await fleet.close();
   });
 }

@@ -5,9 +5,10 @@ import assert from "node:assert/strict";
 import { Engine, saga } from "../mod.ts";
 import { memoryStore } from "../stores/memory.ts";
 import { virtualClock } from "../testing/virtual_clock.ts";
-import { hasBroker, TestBroker, until } from "./fixtures/broker.ts";
-import { LATE, SOON, type Tuning } from "./fixtures/checkouts.ts";
+import { hasBroker, TestBroker } from "./fixtures/broker.ts";
+import { LATE, SOON, type Tuning } from "./fixtures/engines.ts";
 import { Proxy } from "./fixtures/proxy.ts";
+import { until } from "./fixtures/until.ts";
 
 const IDS = ["order-1", "order-2", "order-3"];
 

@@ -4,9 +4,10 @@ import assert from "node:assert/strict";
 import { Engine, saga } from "../mod.ts";
 import type { Exchange } from "../src/exchange.ts";
 import { memoryStore } from "../stores/memory.ts";
-import { TestBroker, until } from "./fixtures/broker.ts";
-import { assertEffects, LATE, pair, SOON } from "./fixtures/checkouts.ts";
+import { TestBroker } from "./fixtures/broker.ts";
+import { assertEffects, Fleet, LATE, SOON } from "./fixtures/engines.ts";
 import { withOwnBroker } from "./fixtures/own_broker.ts";
+import { until } from "./fixtures/until.ts";
 
 /** Longer than three heartbeats of 2 s, so that connections are given up; `LEVERET_FREEZE_SECONDS=60` takes longer. */
 const FROZEN_MS = 1_000 * Number(Deno.env.get("LEVERET_FREEZE_SECONDS") ?? 10);
@@ -51,21 +52,21 @@ async function throughTrouble(
   await using broker = await TestBroker.open(url);
   const web = broker.exchange({ url: `${url}${HEARTBEAT}`, publishDeadlineMs });
   const { exchange, handed } = noting(broker.exchange({ url: `${url}${HEARTBEAT}` }));
-  const { close, completed, resources, start, worker } = pair({ web, worker: exchange }, SOON);
-  worker.work();
+  const fleet = new Fleet({ web, workers: [exchange] }, SOON);
+  fleet.work();
   let orders = 5;
-  await completed((await start(0, orders)).ids);
+  await fleet.completed((await fleet.start(0, orders)).ids);
 
   await begin();
   const beganAt = performance.now();
   let slowest = 0;
-  let first: string | null = null;
+  let first = "";
   do {
-    const { ids, slowestMs } = await start(orders, 5);
-    first ??= ids[0]!;
+    const { ids, slowestMs } = await fleet.start(orders, 5);
+    first ||= ids[0]!;
     orders += ids.length;
     slowest = Math.max(slowest, slowestMs);
-    await completed(ids);
+    await fleet.completed(ids);
   } while (!isOver(performance.now() - beganAt));
   assert.match((await web.health()).detail, looksLike);
   await end();
@@ -73,8 +74,8 @@ async function throughTrouble(
 
   await until(
     async () => {
-      const { ids: [id] } = await start(orders++, 1);
-      await completed([id!]);
+      const { ids: [id] } = await fleet.start(orders++, 1);
+      await fleet.completed([id!]);
       return handed.includes(id!);
     },
     "hints reach the worker again",
@@ -82,8 +83,8 @@ async function throughTrouble(
   );
   assert.equal((await exchange.depth("default"))?.consumers, 1);
   await after?.({ first, handed });
-  assertEffects(resources.shop, orders);
-  await close();
+  assertEffects(fleet.resources.shop, orders);
+  await fleet.close();
 }
 
 await withOwnBroker("a RabbitMQ node that stands still, or runs out of memory or patience", (node) => {

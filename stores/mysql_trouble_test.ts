@@ -15,8 +15,8 @@ import {
   withMysql,
 } from "./fixtures/mysql.ts";
 import {
-  arrangeForOperations,
   atEveryStatement,
+  insertForOperations,
   leftByOperations,
   OPERATIONS,
   type Outcome,
@@ -46,7 +46,7 @@ function withTrouble(
   return async (place) => {
     const { url, drop } = await freshDatabase();
     const plain = mysqlStore({ url, clock: virtualClock(T0) });
-    await arrangeForOperations(plain);
+    await insertForOperations(plain);
     let left = Infinity;
     const { pool, end } = meddledPool(url, async (_, connection) => {
       if (--left === 0) await trouble(connection);
