@@ -8,6 +8,7 @@
 import { tmpdir } from "node:os";
 import { nodeCheck } from "./node_check.ts";
 import { runDeno, withTempDir } from "./process.ts";
+import { findPrograms, SERVER_PROGRAMS, type ServerKind } from "./servers/programs.ts";
 import { allRequired, describeLeftOut, LEFT_OUT_FILE, readLeftOut, type Suite } from "./suites.ts";
 import { addTallies, describeTally, type Tally, tallyOf } from "./tally.ts";
 
@@ -37,7 +38,7 @@ export async function denoTest(args: readonly string[], reportFile: string): Pro
     "--allow-env",
     "--allow-read",
     `--allow-write=${tmpdir()}`,
-    `--allow-run=${[Deno.execPath(), ...await commands()].join(",")}`,
+    `--allow-run=${[Deno.execPath(), ...await commands(), ...await serverPrograms()].join(",")}`,
     `--allow-net=${[...serviceHosts()].join(",")}`,
   ];
   const { ok } = await runDeno(["test", ...permissions, `--junit-path=${reportFile}`, ...args]);
@@ -67,6 +68,13 @@ async function commands(): Promise<string[]> {
     }
   }
   return found;
+}
+
+/** What starts servers of the tests' own. */
+async function serverPrograms(): Promise<string[]> {
+  const kinds = Object.keys(SERVER_PROGRAMS) as ServerKind[];
+  const found = await Promise.all(kinds.map((kind) => findPrograms(kind)));
+  return found.flatMap((programs) => programs === null ? [] : Object.values<string>(programs));
 }
 
 /** Names what did not run; in CI each of them is a failure. */
