@@ -273,8 +273,8 @@ export interface CountOptions extends AsOf {
   /** Counts of a group end there: 1,000 unless it is given, 100,000 at most. */
   readonly cap?: number;
   /**
-   * What is searched through for a filter, as in {@linkcode ExecutionPage.searched}, in each group; and by step, how
-   * many executions are counted, the latest first: {@linkcode QUERY_MAX_ROWS} unless it is given.
+   * What is searched through for a filter, as in {@linkcode ExecutionPage.searched}, in each group; and by step, or for a
+   * context, how many executions are looked at in all, the latest first: {@linkcode QUERY_MAX_ROWS} unless it is given.
    */
   readonly maxRows?: number;
 }

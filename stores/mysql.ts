@@ -17,6 +17,7 @@ import {
   type Operation,
 } from "../src/domain/record.ts";
 import { SagaError, show } from "../src/errors.ts";
+import type { Queries } from "../src/queries.ts";
 import type {
   Claimed,
   ClaimOptions,
@@ -34,9 +35,9 @@ import type {
   WorkerDirectory,
 } from "../src/store.ts";
 import type { ReadyRow } from "./sql/mysql_insert.ts";
-import { type MysqlPool, type MysqlSource, OwnSource, PoolSource, sizeOf, type Use } from "./sql/mysql_connection.ts";
+import { type MysqlPool, type MysqlSource, OwnSource, PoolSource, sizeOf } from "./sql/mysql_connection.ts";
 import { translateError, troubleOf } from "./sql/mysql_errors.ts";
-import { MysqlLender } from "./sql/mysql_lender.ts";
+import { MysqlLender, type Purpose } from "./sql/mysql_lender.ts";
 import { MysqlSession } from "./sql/mysql_session.ts";
 import { NOW } from "./sql/mysql_signal.ts";
 import { literal } from "./sql/mysql_text.ts";
@@ -48,6 +49,7 @@ import {
   transactionOver,
 } from "./sql/mysql_transaction.ts";
 import { type MysqlWork, mysqlWork } from "./sql/mysql_work.ts";
+import { queriesOf } from "./sql/queries/queries.ts";
 import type { Work } from "./sql/work.ts";
 
 export type { MysqlClient, MysqlPool, MysqlPromisePool, MysqlQuery } from "./sql/mysql_connection.ts";
@@ -127,6 +129,7 @@ class MysqlStore implements Store {
   readonly kind = "mysql";
   readonly transactional = true;
   readonly workers: WorkerDirectory;
+  readonly queries: Queries;
 
   readonly #options: CheckedOptions;
   readonly #work: MysqlWork = mysqlWork();
@@ -143,7 +146,8 @@ class MysqlStore implements Store {
   constructor(options: CheckedOptions) {
     this.#options = options;
     this.#lender = new MysqlLender(options.source);
-    const { workers } = this.#work;
+    const { workers, queries } = this.#work;
+    this.queries = queriesOf(queries, (work) => this.#ask(work));
     this.workers = {
       announce: async (worker) => await this.#write(workers.announce(worker)),
       retire: async (id, now) => await this.#run(workers.retire(id, now)),
@@ -258,6 +262,19 @@ class MysqlStore implements Store {
     });
   }
 
+  /** Runs work that only reads; all its statements see one state of the database. */
+  async #ask<T>(work: Work<T>): Promise<T> {
+    await this.#ready();
+    return await this.#translated(() =>
+      this.#again(async (session) => {
+        session.beginSnapshot();
+        const result = await session.run(work);
+        await session.commit();
+        return result;
+      }, "question")
+    );
+  }
+
   async #call<T>(section: (session: MysqlSession) => Promise<T>): Promise<T> {
     await this.#ready();
     return await this.#translated(() => this.#again(section));
@@ -299,7 +316,7 @@ class MysqlStore implements Store {
   }
 
   /** Gives a section a session, again and again while other transactions are in its way; undoes what it leaves open. */
-  async #again<T>(section: (session: MysqlSession) => Promise<T>, use: Use = "call"): Promise<T> {
+  async #again<T>(section: (session: MysqlSession) => Promise<T>, use: Purpose = "call"): Promise<T> {
     let conflicts = 0;
     let losses = 0;
     for (let pauseMs = FIRST_PAUSE_MS;; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {

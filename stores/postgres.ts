@@ -16,6 +16,7 @@ import {
   type Operation,
 } from "../src/domain/record.ts";
 import { SagaError, show } from "../src/errors.ts";
+import type { Queries } from "../src/queries.ts";
 import type {
   Claimed,
   ClaimOptions,
@@ -45,7 +46,7 @@ import {
 } from "./sql/postgres_connection.ts";
 import { postgresDialect } from "./sql/postgres_dialect.ts";
 import { isLockTimeout, translateError, troubleOf } from "./sql/postgres_errors.ts";
-import { PostgresPool } from "./sql/postgres_pool.ts";
+import { PostgresPool, type Use } from "./sql/postgres_pool.ts";
 import {
   PostgresTransaction,
   PostgresTx,
@@ -54,6 +55,7 @@ import {
   transactionOver,
 } from "./sql/postgres_transaction.ts";
 import { type PostgresWork, postgresWork } from "./sql/postgres_work.ts";
+import { queriesOf } from "./sql/queries/queries.ts";
 import { type Answer, runLater, type Statement, type Work } from "./sql/work.ts";
 
 export type {
@@ -151,6 +153,7 @@ class PostgresStore implements Store {
   readonly kind = "postgres";
   readonly transactional = true;
   readonly workers: WorkerDirectory;
+  readonly queries: Queries;
 
   readonly #options: CheckedOptions;
   readonly #work: PostgresWork;
@@ -164,7 +167,8 @@ class PostgresStore implements Store {
     this.#options = options;
     this.#work = postgresWork(postgresDialect(options.schema), options.schema);
     this.#pool = new PostgresPool(options.source);
-    const { workers } = this.#work;
+    const { workers, queries } = this.#work;
+    this.queries = queriesOf(queries, (work) => this.#run(work, "question"));
     this.workers = {
       announce: async (worker) => await this.#run(workers.announce(worker)),
       retire: async (id, now) => await this.#run(workers.retire(id, now)),
@@ -256,9 +260,9 @@ class PostgresStore implements Store {
   }
 
   /** Runs work each of whose statements stands for itself. */
-  async #run<T>(work: Work<T>): Promise<T> {
+  async #run<T>(work: Work<T>, use: "call" | "question" = "call"): Promise<T> {
     await this.#ready();
-    return await this.#translated(() => runLater(work, (statement) => this.#answer(statement)));
+    return await this.#translated(() => runLater(work, (statement) => this.#answer(statement, use)));
   }
 
   async #translated<T>(run: () => Promise<T>): Promise<T> {
@@ -269,8 +273,8 @@ class PostgresStore implements Store {
     }
   }
 
-  #answer(statement: Statement): Promise<Answer> {
-    return this.#again((connection) => connection.run(statement), "call", MAX_LOCK_TIMEOUTS);
+  #answer(statement: Statement, use: "call" | "question" = "call"): Promise<Answer> {
+    return this.#again((connection) => connection.run(statement), use, MAX_LOCK_TIMEOUTS);
   }
 
   /** Checks once that the tables are there, and none of another age. */
@@ -295,7 +299,7 @@ class PostgresStore implements Store {
   /** Gives a section a connection, again and again while other transactions are in its way. */
   async #again<T>(
     section: (connection: PostgresConnection) => Promise<T>,
-    use: "call" | "body" = "call",
+    use: Use = "call",
     maxLockTimeouts: number = MAX_CONFLICTS,
   ): Promise<T> {
     const { where } = this.#options;

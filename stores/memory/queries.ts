@@ -132,7 +132,11 @@ function failedOf(
   maxRows: number,
 ): { readonly ids: ReadonlySet<string>; readonly isCut: boolean } {
   const { class: errorClass, text, group, from = -Infinity, to = Infinity } = error;
-  const inRange = failedAttempts(records, from, to).toSorted((one, other) => other.row.finishedAt - one.row.finishedAt);
+  const inRange = failedAttempts(records, from, to).toSorted((one, other) =>
+    other.row.finishedAt - one.row.finishedAt ||
+    compareText(other.record.execution.id, one.record.execution.id) ||
+    compareText(groupOf(other.row, other.record), groupOf(one.row, one.record))
+  );
   const ids = inRange.slice(0, maxRows).filter(({ row, record }) =>
     (step === undefined || row.stepName === step) &&
     (errorClass === undefined || row.errorClass === errorClass) &&
@@ -181,11 +185,12 @@ function count(records: readonly ExecutionRecord[], query: CountQuery): Counts {
   const { candidates, isFailuresCut } = candidatesOf(records, query);
   const newest = { by: "started" } as const;
   const sorted = candidates.toSorted((one, other) => comparePlaces(placeOf(one, newest), placeOf(other, newest), -1));
-  const looksThrough = needsSearch(filter);
-  const lanes = by === "step" ? [sorted] : [...Map.groupBy(sorted, (record) => keyOf(record, by)).values()];
+  const isFew = filter.ids !== undefined || filter.error !== undefined;
+  const isTogether = by === "step" || filter.context !== undefined;
+  const isBounded = by === "step" || (needsSearch(filter) && !isFew);
+  const lanes = isTogether ? [sorted] : [...Map.groupBy(sorted, (record) => keyOf(record, by)).values()];
   const groups = new Map<string, { value: string; sagaName: string | null; count: number; isAtLeast: boolean }>();
   for (const lane of lanes) {
-    const isBounded = looksThrough || by === "step";
     const searched = isBounded ? lane.slice(0, maxRows) : lane;
     const isCut = isFailuresCut || searched.length < lane.length;
     for (const record of searched) {
@@ -203,7 +208,7 @@ function count(records: readonly ExecutionRecord[], query: CountQuery): Counts {
   const counted = [...groups.values()].sort((one, other) =>
     compareText(one.sagaName ?? "", other.sagaName ?? "") || compareText(one.value, other.value)
   );
-  const isCut = isFailuresCut || lanes.some((lane) => (looksThrough || by === "step") && lane.length > maxRows);
+  const isCut = isFailuresCut || lanes.some((lane) => isBounded && lane.length > maxRows);
   return {
     groups: counted,
     total: {

@@ -2,15 +2,21 @@
 
 import type { MysqlConnection, MysqlSource, Use } from "./mysql_connection.ts";
 
+/** What a connection is used for: a call of the store's, the body of a transaction, or a question of a console's. */
+export type Purpose = Use | "question";
+
+/** However many a console asks at once: the engine's work goes before its questions. */
+const MAX_QUESTIONS = 2;
+
 /**
- * Lends connections, at most as many as the source has. Bodies are lent two less, so that heartbeats, commits and
- * claims never wait for user code.
+ * Lends connections, at most as many as the source has. Bodies and questions are lent two less, so that heartbeats,
+ * commits and claims never wait for user code, nor for a console.
  */
 export class MysqlLender {
   readonly #source: MysqlSource;
   #lent = 0;
-  #lentToBodies = 0;
-  readonly #waiting: Readonly<Record<Use, (() => void)[]>> = { call: [], body: [] };
+  readonly #lentTo: Record<Purpose, number> = { call: 0, body: 0, question: 0 };
+  readonly #waiting: Readonly<Record<Purpose, (() => void)[]>> = { call: [], body: [], question: [] };
   #idle: (() => void) | null = null;
 
   constructor(source: MysqlSource) {
@@ -18,10 +24,10 @@ export class MysqlLender {
   }
 
   /** Runs a section with a connection of its own. */
-  async use<T>(use: Use, section: (connection: MysqlConnection) => Promise<T>): Promise<T> {
+  async use<T>(use: Purpose, section: (connection: MysqlConnection) => Promise<T>): Promise<T> {
     await this.#enter(use);
     try {
-      const connection = await this.#source.open(use);
+      const connection = await this.#source.open(use === "question" ? "call" : use);
       try {
         return await section(connection);
       } finally {
@@ -38,25 +44,28 @@ export class MysqlLender {
     await this.#source.close();
   }
 
-  #hasRoom(use: Use): boolean {
+  #hasRoom(use: Purpose): boolean {
     const { size } = this.#source;
-    return this.#lent < size && (use === "call" || this.#lentToBodies < size - 2);
+    if (this.#lent >= size) return false;
+    if (use === "call") return true;
+    const { body, question } = this.#lentTo;
+    return body + question < size - 2 && (use === "body" || question < MAX_QUESTIONS);
   }
 
-  async #enter(use: Use): Promise<void> {
+  async #enter(use: Purpose): Promise<void> {
     if (!this.#hasRoom(use)) await new Promise<void>((resolve) => void this.#waiting[use].push(resolve));
     else this.#take(use);
   }
 
-  #take(use: Use): void {
+  #take(use: Purpose): void {
     this.#lent++;
-    if (use === "body") this.#lentToBodies++;
+    this.#lentTo[use]++;
   }
 
-  #leave(use: Use): void {
+  #leave(use: Purpose): void {
     this.#lent--;
-    if (use === "body") this.#lentToBodies--;
-    for (const next of ["call", "body"] as const) {
+    this.#lentTo[use]--;
+    for (const next of ["call", "body", "question"] as const) {
       if (this.#waiting[next].length === 0 || !this.#hasRoom(next)) continue;
       // Taken for whoever waits, before anybody else can.
       this.#take(next);

@@ -14,6 +14,7 @@ import { type MysqlRenewer, mysqlRenewer } from "./mysql_renew.ts";
 import { type MysqlSignaller, mysqlSignaller } from "./mysql_signal.ts";
 import { mysqlWorkerKeeper } from "./mysql_workers.ts";
 import { type Pruner, pruner } from "./prune.ts";
+import { type QueryWork, queryWork } from "./queries/queries.ts";
 import { type Migrator, migrator } from "./schema.ts";
 import type { WorkerKeeper } from "./workers.ts";
 import { rows, type Steps, type Work } from "./work.ts";
@@ -36,6 +37,7 @@ export type MysqlWork =
   & MysqlSignaller
   & {
     readonly workers: WorkerKeeper;
+    readonly queries: QueryWork;
     /** As {@linkcode Migrator.migrate}, on one of the two servers; each statement stands for itself. */
     migrateOn(flavour: Flavour, now: Instant): Work<void>;
     /** Locks the row of an execution, until the transaction ends. */
@@ -60,6 +62,7 @@ export function mysqlWork(): MysqlWork {
     ...mysqlClaimer(dialect),
     ...mysqlSignaller(dialect, maps),
     workers: mysqlWorkerKeeper(dialect, maps),
+    queries: queryWork(dialect, maps),
 
     migrateOn: (flavour, now) => migrator(mysqlDialectOf(flavour)).migrate(now),
 

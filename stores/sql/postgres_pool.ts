@@ -2,18 +2,21 @@
 
 import type { PostgresConnection, PostgresSource } from "./postgres_connection.ts";
 
-/** What a connection is used for: a call of the store's, or the body of a transaction. */
-export type Use = "call" | "body";
+/** What a connection is used for: a call of the store's, the body of a transaction, or a question of a console's. */
+export type Use = "call" | "body" | "question";
+
+/** However many a console asks at once: the engine's work goes before its questions. */
+const MAX_QUESTIONS = 2;
 
 /**
- * Lends connections, at most as many as the source has. Bodies are lent two less, so that heartbeats, commits and
- * claims never wait for user code.
+ * Lends connections, at most as many as the source has. Bodies and questions are lent two less, so that heartbeats,
+ * commits and claims never wait for user code, nor for a console.
  */
 export class PostgresPool {
   readonly #source: PostgresSource;
   #lent = 0;
-  #lentToBodies = 0;
-  readonly #waiting: Readonly<Record<Use, (() => void)[]>> = { call: [], body: [] };
+  readonly #lentTo: Record<Use, number> = { call: 0, body: 0, question: 0 };
+  readonly #waiting: Readonly<Record<Use, (() => void)[]>> = { call: [], body: [], question: [] };
   #idle: (() => void) | null = null;
 
   constructor(source: PostgresSource) {
@@ -43,7 +46,10 @@ export class PostgresPool {
 
   #hasRoom(use: Use): boolean {
     const { size } = this.#source;
-    return this.#lent < size && (use === "call" || this.#lentToBodies < size - 2);
+    if (this.#lent >= size) return false;
+    if (use === "call") return true;
+    const { body, question } = this.#lentTo;
+    return body + question < size - 2 && (use === "body" || question < MAX_QUESTIONS);
   }
 
   async #enter(use: Use): Promise<void> {
@@ -53,13 +59,13 @@ export class PostgresPool {
 
   #take(use: Use): void {
     this.#lent++;
-    if (use === "body") this.#lentToBodies++;
+    this.#lentTo[use]++;
   }
 
   #leave(use: Use): void {
     this.#lent--;
-    if (use === "body") this.#lentToBodies--;
-    for (const next of ["call", "body"] as const) {
+    this.#lentTo[use]--;
+    for (const next of ["call", "body", "question"] as const) {
       if (this.#waiting[next].length === 0 || !this.#hasRoom(next)) continue;
       // Taken for whoever waits, before anybody else can.
       this.#take(next);

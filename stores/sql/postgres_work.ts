@@ -15,6 +15,7 @@ import { postgresRenewer } from "./postgres_renew.ts";
 import { type PostgresSignaller, postgresSignaller } from "./postgres_signal.ts";
 import { postgresWorkerKeeper } from "./postgres_workers.ts";
 import { type Pruner, pruner } from "./prune.ts";
+import { type QueryWork, queryWork } from "./queries/queries.ts";
 import type { Renewer } from "./renew.ts";
 import { type Migrator, migrator } from "./schema.ts";
 import type { WorkerKeeper } from "./workers.ts";
@@ -32,6 +33,7 @@ export type PostgresWork =
   & Pruner
   & {
     readonly workers: WorkerKeeper;
+    readonly queries: QueryWork;
     /** The database's clock. */
     now(): Work<Instant>;
     /** Locks the row of an execution, until the transaction ends. */
@@ -58,6 +60,7 @@ export function postgresWork(dialect: Dialect, schema: string | null): PostgresW
     ...postgresSignaller(dialect, maps),
     ...pruner(dialect),
     workers: postgresWorkerKeeper(dialect, maps),
+    queries: queryWork(dialect, maps),
 
     now() {
       return function* (): Steps<Instant> {

@@ -7,6 +7,7 @@ import type { Dialect } from "./dialect.ts";
 import { type Inserter, inserter } from "./insert.ts";
 import { type Loader, loader } from "./load.ts";
 import { type Pruner, pruner } from "./prune.ts";
+import { type QueryWork, queryWork } from "./queries/queries.ts";
 import { type Renewer, renewer } from "./renew.ts";
 import { type Migrator, migrator } from "./schema.ts";
 import { type Signaller, signaller } from "./signal.ts";
@@ -22,7 +23,7 @@ export type StoreWork =
   & Claimer
   & Signaller
   & Pruner
-  & { readonly workers: WorkerKeeper };
+  & { readonly workers: WorkerKeeper; readonly queries: QueryWork };
 
 /** The work of a store in a database's dialect. */
 export function storeWork(dialect: Dialect): StoreWork {
@@ -37,5 +38,6 @@ export function storeWork(dialect: Dialect): StoreWork {
     ...signaller(dialect, maps),
     ...pruner(dialect),
     workers: workerKeeper(dialect, maps),
+    queries: queryWork(dialect, maps),
   };
 }
