@@ -98,7 +98,9 @@ function executions(dialect: SeedDialect, options: SeedOptions, series: string):
     else null end`;
   const failure = `case when state in ('compensated', 'failed', 'compensation_failed', 'blocked')
     or state = 'active' and doing = 8
-    then ${json(concat(`'{"class":"CardDeclined","message":"the card was declined","step":"'`, stepName("0"), `'","at":1}'`))}
+    then ${
+    json(concat(`'{"class":"CardDeclined","message":"the card was declined","step":"'`, stepName("0"), `'","at":1}'`))
+  }
     else null end`;
   const columns: Readonly<Record<string, string>> = {
     id: executionId(dialect),
@@ -156,10 +158,28 @@ function executions(dialect: SeedDialect, options: SeedOptions, series: string):
 
 /** Rows of attempts: on which place, in which direction, which try, how it ended, and of which executions. */
 const ROWS: readonly (readonly [place: number, direction: string, attempt: number, status: string, when: string])[] = [
-  [0, "execute", 1, "succeeded", "state <> 'failed' and (state not in ('active', 'blocked', 'stalled') or at_step > 0)"],
+  [
+    0,
+    "execute",
+    1,
+    "succeeded",
+    "state <> 'failed' and (state not in ('active', 'blocked', 'stalled') or at_step > 0)",
+  ],
   [0, "execute", 1, "failed", "state = 'failed' or state in ('active', 'blocked') and at_step = 0 and doing = 7"],
-  [1, "execute", 1, "succeeded", "(state = 'completed' or state in ('active', 'blocked', 'stalled') and at_step > 1) and i * 13 % 100 >= 4"],
-  [1, "execute", 1, "failed", "state in ('compensated', 'compensation_failed') or state = 'completed' and i * 13 % 100 < 4 or state in ('active', 'blocked') and at_step = 1 and doing = 7"],
+  [
+    1,
+    "execute",
+    1,
+    "succeeded",
+    "(state = 'completed' or state in ('active', 'blocked', 'stalled') and at_step > 1) and i * 13 % 100 >= 4",
+  ],
+  [
+    1,
+    "execute",
+    1,
+    "failed",
+    "state in ('compensated', 'compensation_failed') or state = 'completed' and i * 13 % 100 < 4 or state in ('active', 'blocked') and at_step = 1 and doing = 7",
+  ],
   [1, "execute", 2, "succeeded", "state = 'completed' and i * 13 % 100 < 4"],
   [2, "execute", 1, "succeeded", "state = 'completed'"],
   [2, "execute", 1, "failed", "state in ('active', 'blocked') and at_step = 2 and doing = 7"],
@@ -190,7 +210,11 @@ function attempts(dialect: SeedDialect, options: SeedOptions, series: string): s
         instant(`${now} + 600000000 + i % 1000 * 1000000`)
       } else null end`,
     },
-    { with: `numbers as (${numbers(options, series)})`, from: `(${rows.join("\n union all ")}) as ended`, order: "i, began" },
+    {
+      with: `numbers as (${numbers(options, series)})`,
+      from: `(${rows.join("\n union all ")}) as ended`,
+      order: "i, began",
+    },
   );
 }
 
@@ -256,9 +280,13 @@ function insertAttempts(
     kind: "'step'",
     error_class: ofError(([errorClass]) => `'${errorClass}'`),
     error_message: ofError(([, message]) => message.length === 1 ? message[0]! : concat(...message)),
-    error_backtrace: ofError(() => "'Error\\n    at charge (file:///app/billing.ts:120:11)\\n    at run (file:///app/saga.ts:9:1)'"),
+    error_backtrace: ofError(() =>
+      "'Error\\n    at charge (file:///app/billing.ts:120:11)\\n    at run (file:///app/saga.ts:9:1)'"
+    ),
     error_group: ofError(group),
-    result: `case when status = 'succeeded' then ${json(concat(`'{"reservation":{"id":"r-'`, "i * 31", `'"}}'`))} else null end`,
+    result: `case when status = 'succeeded' then ${
+      json(concat(`'{"reservation":{"id":"r-'`, "i * 31", `'"}}'`))
+    } else null end`,
     undo: "'none'",
     '"key"': concat("'k-'", "i", "'-'", "place"),
     worker: concat("'worker-'", "i % 8"),
