@@ -274,7 +274,7 @@ export interface CountOptions extends AsOf {
   readonly cap?: number;
   /**
    * What is searched through for a filter, as in {@linkcode ExecutionPage.searched}, in each group; and by step, or for a
-   * context, how many executions are looked at in all, the latest first: {@linkcode QUERY_MAX_ROWS} unless it is given.
+   * context, how many executions are looked at in all, the latest first: 10,000 unless it is given.
    */
   readonly maxRows?: number;
 }
@@ -553,7 +553,7 @@ export interface ThroughputBucket {
 /** How much to look at. */
 export interface TimingOptions {
   /**
-   * Of each saga so many executions that have finished, those that were started last: 500 unless it is given. So a saga
+   * Of each saga so many executions that have finished, those that were started last: 200 unless it is given. So a saga
    * of which there are few is not lost among millions of another one, and what is stuck takes nobody's place.
    */
   readonly maxRows?: number;
@@ -586,7 +586,7 @@ export interface StepTiming {
 /** How much to look at. */
 export interface NamesOptions {
   /**
-   * Of each saga so many executions, those that were started last: 200 unless it is given. Names of sagas are complete;
+   * Of each saga so many executions, those that were started last: 100 unless it is given. Names of sagas are complete;
    * all others are those that were seen in these, and in the newest {@linkcode QUERY_MAX_ROWS} failed attempts.
    */
   readonly maxRows?: number;

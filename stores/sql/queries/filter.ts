@@ -1,6 +1,7 @@
 /** Which executions: what an index knows of a filter, and what has to be looked for row by row. */
 
 import type { Lateness } from "../../../src/domain/activity.ts";
+import { isKeptWhole } from "../../../src/domain/error_group.ts";
 import type { Status } from "../../../src/domain/record.ts";
 import type { ContextFilter, ErrorFilter, ExecutionFilter } from "../../../src/queries.ts";
 import type { Dialect } from "../dialect.ts";
@@ -135,7 +136,11 @@ function failedOf(
     columns.add("step_name");
     conditions.push(sql`recent.step_name = ${name(step)}`);
   }
-  if (error.class !== undefined) {
+  if (error.class !== undefined && isKeptWhole(error.class)) {
+    // The index has the group, which begins with the class: no row has to be looked at.
+    const start = `${JSON.stringify([error.class]).slice(0, -1)},`;
+    conditions.push(sql`substr(recent.error_group, 1, ${String(Array.from(start).length)}) = ${name(start)}`);
+  } else if (error.class !== undefined) {
     columns.add("error_class");
     conditions.push(sql`recent.error_class = ${name(error.class)}`);
   }

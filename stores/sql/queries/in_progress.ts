@@ -1,7 +1,7 @@
 /** What is in progress, step by step; and what of it is stalled. */
 
 import { ACTIVITIES, type Activity } from "../../../src/domain/activity.ts";
-import type { Direction, Instant } from "../../../src/domain/record.ts";
+import type { Direction } from "../../../src/domain/record.ts";
 import {
   AGE_BOUNDS_MS,
   type InProgress,
@@ -13,12 +13,13 @@ import {
 } from "../../../src/queries.ts";
 import { checkInProgress, checkStalled } from "../../../src/queries/check.ts";
 import { encodeCursor } from "../../../src/queries/cursor.ts";
+import { microsecondsOf } from "../../../src/queries/microseconds.ts";
 import { compareText } from "../../../src/queries/text_order.ts";
 import type { Dialect } from "../dialect.ts";
 import type { Row, Steps, Work } from "../work.ts";
 import { activity, isOverdue } from "./activity.ts";
 import { ask, instantIn, type Values } from "./asking.ts";
-import { all, type Fragment, joined, sql } from "./fragment.ts";
+import { all, sql } from "./fragment.ts";
 import type { Page } from "./page.ts";
 
 /** Watches what has not finished. */
@@ -35,12 +36,10 @@ const TOKEN = 1;
 export function watcher(dialect: Dialect, values: Values, page: Page): Watcher {
   const instants = ["entered_at", "attempt_started_at", "due_at"];
 
-  function ageOf(now: Instant): Fragment {
-    const classes = AGE_BOUNDS_MS.map((bound, at) =>
-      sql`when execution.last_progress_at > ${values.instant(now - bound)} then ${String(at)}`
-    );
-    return sql`case ${joined(classes, " ")} else ${String(AGE_BOUNDS_MS.length)} end`;
-  }
+  /** The class of an age, by what was `waited` in microseconds. */
+  const age = `case ${
+    AGE_BOUNDS_MS.map((bound, at) => `when waited < ${bound * 1_000} then ${at}`).join(" ")
+  } else ${AGE_BOUNDS_MS.length} end`;
 
   return {
     inProgress(options) {
@@ -59,10 +58,12 @@ export function watcher(dialect: Dialect, values: Values, page: Page): Watcher {
       const select = sql`with active as${dialect.materialized} (
           select execution.id, execution.saga_name, execution.saga_version, execution.current_step, execution.direction,
             execution.last_progress_at as entered_at, execution.attempt_started_at, execution.due_at, execution.attempt,
-            ${activity(values, lateness)} as activity, ${ageOf(lateness.now)} as age
+            ${String(microsecondsOf(lateness.now))} - ${dialect.microseconds("execution.last_progress_at")} as waited,
+            ${activity(values, lateness)} as activity
           from saga_executions as execution where ${all(unfinished)}
         ), counted as (
-          select ${step}, activity, age, count(*) as members from active group by ${step}, activity, age
+          select ${step}, activity, age, count(*) as members from (select ${step}, activity, ${age} as age from active) as aged
+          group by ${step}, activity, age
         ), placed as (
           select active.*, row_number() over (partition by ${step} order by entered_at, id) as place,
             count(*) over (partition by ${step}) as standing from active
@@ -70,7 +71,7 @@ export function watcher(dialect: Dialect, values: Values, page: Page): Watcher {
         select ${String(COUNT)} as kind, ${step}, activity, age, members, null as id, null as saga_version,
           null as entered_at, null as attempt_started_at, null as due_at, null as attempt, 0 as place from counted
         union all
-        select ${String(TOKEN)}, ${step}, activity, age, 0, id, saga_version,
+        select ${String(TOKEN)}, ${step}, activity, 0, 0, id, saga_version,
           ${instants.map(dialect.microseconds).join(", ")}, attempt, place from placed where ${isPicked}
         order by kind, place`;
       return function* (): Steps<InProgress> {
