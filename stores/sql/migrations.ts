@@ -10,7 +10,18 @@
  */
 
 import type { Dialect } from "./dialect.ts";
-import { addColumn, addIndex, addTable, key, optional, required, type SchemaChange, SEQUENCE } from "./tables.ts";
+import {
+  addColumn,
+  addDerivedColumn,
+  addIndex,
+  addTable,
+  key,
+  optional,
+  removeIndex,
+  required,
+  type SchemaChange,
+  SEQUENCE,
+} from "./tables.ts";
 
 /** One step of the schema's history. Never changed once released. */
 export interface Migration {
@@ -23,9 +34,32 @@ export interface Migration {
 /** All migrations, oldest first, with versions from 1 and without gaps. */
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, olderMayRun: false, changes: firstTables },
+  // Which branches of a workflow's parallel run. Workers that know only version 1 know no workflow either.
+  {
+    version: 2,
+    olderMayRun: true,
+    changes: () => [addColumn("saga_executions", optional("open_branches", "json"))],
+  },
   // Older workers may go on: what fails on them is missing among the groups of errors, and nothing else.
-  { version: 2, olderMayRun: true, changes: consoleQueries },
+  { version: 3, olderMayRun: true, changes: consoleQueries },
 ];
+
+const GIVEN: unique symbol = Symbol("migrations");
+
+/** Options of a store with other migrations than {@linkcode MIGRATIONS}: of the version before, or of the next one. */
+export function withMigrations<Options extends object>(options: Options, migrations: readonly Migration[]): Options {
+  return { ...options, [GIVEN]: migrations };
+}
+
+/** The migrations that a store of these options knows. */
+export function migrationsOf(options: object): readonly Migration[] {
+  return (options as { readonly [GIVEN]?: readonly Migration[] })[GIVEN] ?? MIGRATIONS;
+}
+
+const FINISHED = addIndex("saga_executions_finished", "saga_executions", {
+  columns: ["finished_at"],
+  where: "finished_at is not null",
+});
 
 function firstTables({ wake, afterTables }: Dialect): readonly SchemaChange[] {
   return [
@@ -69,7 +103,7 @@ function firstTables({ wake, afterTables }: Dialect): readonly SchemaChange[] {
       optional("blocked_reason", "word"),
       optional("finished_at", "instant"),
       optional("duration_ms", "real"),
-    ], wake.column),
+    ], wake.computed),
     // claimDue, nextWake: the oldest wake times of one partition, without a look at the finished.
     addIndex("saga_executions_wake", "saga_executions", {
       columns: ["partition", wake.indexed],
@@ -87,10 +121,7 @@ function firstTables({ wake, afterTables }: Dialect): readonly SchemaChange[] {
       where: "blocked_reason is not null",
     }),
     // prune: the oldest of the finished.
-    addIndex("saga_executions_finished", "saga_executions", {
-      columns: ["finished_at"],
-      where: "finished_at is not null",
-    }),
+    FINISHED,
 
     addTable("saga_step_attempts", [
       SEQUENCE,
@@ -193,11 +224,12 @@ function consoleQueries({ jsonArray }: Dialect): readonly SchemaChange[] {
       columns: ["duration_ms"],
       where: "duration_ms is not null",
     }),
-    // finishedSince, throughput: what ended in a range, and how, without a look at the rows.
+    // finishedSince, throughput: what ended in a range, and how, without a look at the rows. prune: the oldest of these.
     addIndex("saga_executions_ended", "saga_executions", {
       columns: ["finished_at", "status", "saga_name"],
       where: "finished_at is not null",
     }),
+    removeIndex(FINISHED),
     // list: what else happened to an order, and the children of an execution.
     addIndex("saga_executions_resource", "saga_executions", {
       columns: ["resource_type", "resource_id", "started_at"],
@@ -210,7 +242,7 @@ function consoleQueries({ jsonArray }: Dialect): readonly SchemaChange[] {
     }),
 
     // As error_group.ts makes it, though with the numbers that are in a message: SQL has no way to take them out.
-    addColumn("saga_step_attempts", optional("error_group", "text")),
+    addDerivedColumn("saga_step_attempts", optional("error_group", "text")),
     {
       kind: "statements",
       up: [

@@ -19,6 +19,8 @@ export interface Statement {
   readonly returnsRows: boolean;
   /** Whether it is planned for its values and not kept prepared: one of very many texts, or of very different answers. */
   readonly once?: boolean;
+  /** Whether it takes as long as it takes: it goes through a whole table. Otherwise drivers that know a limit have one. */
+  readonly isLong?: boolean;
 }
 
 /** What a driver says to a statement. */

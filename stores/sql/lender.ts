@@ -1,37 +1,51 @@
 /** Who may use a connection, and when. */
 
-import type { PostgresConnection, PostgresSource } from "./postgres_connection.ts";
-
 /** What a connection is used for: a call of the store's, the body of a transaction, or a question of a console's. */
 export type Use = "call" | "body" | "question";
 
+/** What a connection is opened for: questions are asked on those for calls. */
+export type Purpose = Exclude<Use, "question">;
+
 /** However many a console asks at once: the engine's work goes before its questions. */
 const MAX_QUESTIONS = 2;
+
+/** Where connections come from. */
+export interface Source<Connection> {
+  /** At most so many at once. */
+  readonly size: number;
+  open(purpose: Purpose): Promise<Connection>;
+  /** Takes back what was opened; throws away what is broken. */
+  giveBack(connection: Connection): void;
+  close(): Promise<void>;
+}
+
+/** The fewest that are enough: one for the body of a transaction, one for commits and loads, one for heartbeats. */
+export const FEWEST_CONNECTIONS = 3;
 
 /**
  * Lends connections, at most as many as the source has. Bodies and questions are lent two less, so that heartbeats,
  * commits and claims never wait for user code, nor for a console.
  */
-export class PostgresPool {
-  readonly #source: PostgresSource;
+export class Lender<Connection> {
+  readonly #source: Source<Connection>;
   #lent = 0;
   readonly #lentTo: Record<Use, number> = { call: 0, body: 0, question: 0 };
   readonly #waiting: Readonly<Record<Use, (() => void)[]>> = { call: [], body: [], question: [] };
   #idle: (() => void) | null = null;
 
-  constructor(source: PostgresSource) {
+  constructor(source: Source<Connection>) {
     this.#source = source;
   }
 
   /** Runs a section with a connection of its own. */
-  async use<T>(use: Use, section: (connection: PostgresConnection) => Promise<T>): Promise<T> {
+  async use<T>(use: Use, section: (connection: Connection) => Promise<T>): Promise<T> {
     await this.#enter(use);
     try {
-      const connection = await this.#source.open();
+      const connection = await this.#source.open(use === "question" ? "call" : use);
       try {
         return await section(connection);
       } finally {
-        await this.#source.giveBack(connection);
+        this.#source.giveBack(connection);
       }
     } finally {
       this.#leave(use);
