@@ -221,32 +221,45 @@ function standing(add: AddQueryCase): void {
     const rows = Array.from({ length: 40 }, (_, at) => anExecution({ id: `${at}`, dueAt: NOW, wakeAt: NOW }));
     await first.insert(rows);
     let isMoving = true;
-    const moving = (async () => {
+    const move = async () => {
       let now = rows;
-      for (let round = 0; round < 30; round++) {
-        const step = round % 2 === 0 ? "charge" : "reserve";
-        const changes = now.map((row) =>
-          changeOf(row, { currentStep: step, status: round % 5 === 4 ? "blocked" : "running" })
-        );
+      for (let round = 0; round < 30 && isMoving; round++) {
+        const currentStep = round % 2 === 0 ? "charge" : "reserve";
+        const status = round % 5 === 4 ? "blocked" : "running";
+        const changes = now.map((row) => changeOf(row, { currentStep, status }));
         await first.commit(changes);
         now = changes.map(({ execution }) => execution);
       }
       isMoving = false;
-    })();
-    do {
-      const { steps } = await second.queries!.inProgress({ ...AS_OF, oldest: 20, sample: 20 });
-      const sum = (numbers: readonly number[]) => numbers.reduce((one, other) => one + other, 0);
-      assert.equal(sum(steps.map((step) => step.count)), 40);
-      for (const { count, activities, ages, tokens } of steps) {
-        assert.equal(sum(Object.values(activities)), count);
-        assert.equal(sum(ages), count);
-        assert.equal(tokens.length, count);
-        const drawn = ACTIVITIES.map((activity) => tokens.filter((token) => token.activity === activity).length);
-        assert.deepEqual(drawn, ACTIVITIES.map((activity) => activities[activity]));
-      }
-    } while (isMoving);
-    await moving;
+    };
+    const watch = async () => {
+      do {
+        const { steps } = await second.queries!.inProgress({ ...AS_OF, oldest: 20, sample: 20 });
+        assert.equal(sumOf(steps.map((step) => step.count)), 40);
+        steps.forEach(assertAgreement);
+      } while (isMoving);
+    };
+    const moving = move();
+    try {
+      await watch();
+    } finally {
+      isMoving = false;
+      await moving;
+    }
   });
+}
+
+/** Asserts that the numbers of a step whose executions are all drawn are those of one moment. */
+function assertAgreement({ count, activities, ages, tokens }: InProgressStep): void {
+  assert.equal(sumOf(Object.values(activities)), count);
+  assert.equal(sumOf(ages), count);
+  assert.equal(tokens.length, count);
+  const drawn = ACTIVITIES.map((activity) => tokens.filter((token) => token.activity === activity).length);
+  assert.deepEqual(drawn, ACTIVITIES.map((activity) => activities[activity]));
+}
+
+function sumOf(numbers: readonly number[]): number {
+  return numbers.reduce((one, other) => one + other, 0);
 }
 
 function late(add: AddQueryCase): void {
