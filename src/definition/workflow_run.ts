@@ -9,7 +9,6 @@
  */
 
 import { settledSteps } from "../domain/attempts.ts";
-import { hex } from "../domain/chance.ts";
 import { describeError, type ErrorData } from "../domain/failure.ts";
 import type { Json } from "../domain/json.ts";
 import type { Plan, PlanEnd, PlanStep } from "../domain/plan.ts";
@@ -18,6 +17,7 @@ import { isThrown, SagaError, StepFailed } from "../errors.ts";
 import type { AnyDefinition } from "./inference.ts";
 import type { Definition, StepCode } from "./definition.ts";
 import type { CallOptions, Flow } from "./flow.ts";
+import { FlowChance } from "./flow_chance.ts";
 import {
   compensatedHook,
   completedHook,
@@ -83,8 +83,7 @@ export class WorkflowRun {
   #isOver = false;
   #pastPivot = false;
   #now: Instant;
-
-  #seed: number;
+  readonly #chance: FlowChance;
 
   /** Begins a pass over the record. */
   constructor(record: ExecutionRecord, options: RunOptions) {
@@ -92,7 +91,7 @@ export class WorkflowRun {
     this.#options = options;
     this.#settled = settledSteps(record);
     this.#now = record.execution.startedAt;
-    this.#seed = seedOf(record.execution.startToken ?? record.execution.id);
+    this.#chance = new FlowChance(`${record.execution.id}\n${record.execution.startToken}`);
     void this.#go();
   }
 
@@ -307,6 +306,7 @@ export class WorkflowRun {
     if (step.kind === "pivot") this.#pastPivot = true;
     const value = copyOf(this.#valueOf(call.made, row));
     const schema = call.made.code.get(step.name)?.schema ?? null;
+    this.#chance.move(this.#steps.length);
     if (schema === null || row.status === "skipped") return call.resolve(value);
     this.#inFlight = step.name;
     const payload = step.signals === null || step.signals.length === 1
@@ -371,8 +371,8 @@ export class WorkflowRun {
       key: (name: string) => `${execution.id}:${name}`,
       on: (event: unknown, hook: unknown) => this.#on(event, hook),
       now: () => this.#now,
-      random: () => this.#random(),
-      uuid: () => this.#uuid(),
+      random: () => this.#chance.random(),
+      uuid: () => this.#chance.uuid(),
     };
     return Object.freeze(flow) as unknown as Flow<unknown>;
   }
@@ -415,21 +415,6 @@ export class WorkflowRun {
       void this.#refuse(error as SagaError);
       throw error;
     }
-  }
-
-  /** Mulberry32 from the execution's start token: the same numbers on every pass, and no other execution's. */
-  #random(): number {
-    this.#seed = (this.#seed + 0x6D2B79F5) | 0;
-    let mixed = Math.imul(this.#seed ^ (this.#seed >>> 15), 1 | this.#seed);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 0x1_0000_0000;
-  }
-
-  #uuid(): string {
-    const words = [1, 2, 3, 4].map(() => hex(Math.floor(this.#random() * 0x1_0000_0000), 8)).join("");
-    const variant = hex(8 + (parseInt(words.charAt(16), 16) & 3), 1);
-    return `${words.slice(0, 8)}-${words.slice(8, 12)}-4${words.slice(13, 16)}-${variant}${words.slice(17, 20)}-` +
-      words.slice(20, 32);
   }
 }
 
@@ -482,11 +467,4 @@ function factOf(error: unknown): string {
 /** A copy that the function may change. */
 function copyOf(value: Json): unknown {
   return typeof value === "object" && value !== null ? JSON.parse(JSON.stringify(value)) : value;
-}
-
-/** 32 bits of a text (FNV-1a). */
-function seedOf(text: string): number {
-  let hash = 0x811C9DC5;
-  for (let index = 0; index < text.length; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
-  return hash | 0;
 }
