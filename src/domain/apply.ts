@@ -151,6 +151,8 @@ function open(record: ExecutionRecord, step: PlanStep, plan: Plan, making: Makin
     owner: making.chance.token,
     dueAt: leaseUntil,
     wakeAt: leaseUntil,
+    // A call that is looked at is told of again once it is waited for again.
+    waitingFor: null,
     openUndo: forward ? undoIfCutOff(step) : "none",
     openKind: step.kind,
     openBranches: forward && step.parallel !== null ? branchesToOpen(record, step, [], now) : null,

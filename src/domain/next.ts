@@ -42,6 +42,8 @@ export interface Look {
   readonly hintEpoch?: number | undefined;
   /** Whether this worker may take over attempts whose lease has ended. */
   readonly mayTakeOver: boolean;
+  /** Whether nothing was decided before: only then one that waits for another execution looks whether that has ended. */
+  readonly isFirst?: boolean | undefined;
 }
 
 /** What is to be done. */
@@ -105,7 +107,7 @@ export function guard(record: ExecutionRecord, isKnown: boolean, look: Look): De
   }
   if (execution.request !== null) return { kind: "carry_out" };
   if ((execution.dueAt ?? Infinity) > look.now && awaitedSignal(record) === null) {
-    if (isCalling(execution)) return null;
+    if (isCalling(execution) && look.isFirst === true) return null;
     return isWakeSettled(record) ? drop("not_due") : { kind: "settle" };
   }
   return null;

@@ -17,6 +17,7 @@ import { isSagaError, SagaError } from "../errors.ts";
 import type { HandlerAnswer, Hint } from "../exchange.ts";
 import type { CommitAnswer, StoreTransaction } from "../store.ts";
 import { OpenAttempt } from "./attempt.ts";
+import { hasEndedMeanwhile } from "./calls.ts";
 import { isOutage, type Outage } from "./outage.ts";
 import { frozen, hintOf, type Parts } from "./parts.ts";
 import { Pass } from "./pass.ts";
@@ -149,7 +150,8 @@ class Turn {
       attempt = written.opened;
       epoch = undefined;
       // A function that is busy between two steps is waited for; nothing of it is open meanwhile.
-      const goesOn = attempt !== null || (this.#pass?.isOnItsWay === true && await this.#pass.arrives());
+      const goesOn = attempt !== null || (this.#pass?.isOnItsWay === true && await this.#pass.arrives()) ||
+        await hasEndedMeanwhile(this.#parts, this.#record.execution);
       if (!goesOn) return "done";
     }
   }
@@ -334,7 +336,7 @@ class Turn {
       const before = this.#ended(record, end, plan, making);
       return this.#decided(record, this.#parts.decisions.follow(record, plan, options, before), making);
     }
-    const guarded = end === null ? guard(record, true, options) : null;
+    const guarded = end === null ? guard(record, true, { ...options, isFirst: true }) : null;
     // What leads nowhere is not worth a pass of the function.
     if (guarded?.kind === "drop" || guarded?.kind === "settle") {
       return this.#decided(record, this.#parts.decisions.follow(record, this.#pass.plan, options), making);
