@@ -101,13 +101,19 @@ export function undoIfCutOff(step: PlanStep): Undo {
   return step.hasUndo || step.kind === "pivot" ? "unknown" : "none";
 }
 
+/** The circumstances of a decision that may open branches. */
+export interface OpeningMaking extends Making {
+  /** Whether further branches may be opened: not by a worker that stops. */
+  readonly mayOpen: boolean;
+}
+
 /** Ends a branch of the open parallel with the outcome of its code, and opens what can run in its place. */
 export function endBranch(
   record: ExecutionRecord,
   name: string,
   outcome: Outcome,
   plan: Plan,
-  making: Making,
+  making: OpeningMaking,
 ): Change {
   const { execution } = record;
   const running = execution.openBranches ?? [];
@@ -122,12 +128,13 @@ export function endBranch(
 }
 
 /** Opens what has become ready meanwhile; closes the parallel where nothing runs and nothing is ready. */
-export function openMore(record: ExecutionRecord, plan: Plan, making: Making): Change {
+export function openMore(record: ExecutionRecord, plan: Plan, making: OpeningMaking): Change {
   const { execution } = record;
-  const { now } = making;
+  const { mayOpen, now } = making;
   const step = stepOf(plan, execution.currentStep);
   const running = execution.openBranches ?? [];
-  const more = step === null || execution.request !== null ? [] : branchesToOpen(record, step, running, now);
+  const isHeld = step === null || execution.request !== null || !mayOpen;
+  const more = isHeld ? [] : branchesToOpen(record, step, running, now);
   if (running.length + more.length > 0) {
     return changeOf(execution, more.length === 0 ? {} : { openBranches: [...running, ...more] });
   }

@@ -350,13 +350,14 @@ class Turn {
   #ended(record: ExecutionRecord, end: End | null, plan: Plan | null, making: Making): Change | null {
     if (end === null || plan === null) return null;
     if (!isBranches(end)) return this.#parts.decisions.applyOutcome(record, end, plan, making);
-    if (end.length === 0) return openMore(record, plan, making);
+    const opening = { ...making, mayOpen: !this.#host.isStopping };
+    if (end.length === 0) return openMore(record, plan, opening);
     let change: Change | null = null;
     for (const { name, outcome } of end) {
       const current: ExecutionRecord = change === null ? record : advance(record, change);
       if (current.execution.openBranches === null) break;
       const rows = making.rows + (change?.attempts.length ?? 0);
-      const ended = endBranch(current, name, outcome, plan, { ...making, rows });
+      const ended = endBranch(current, name, outcome, plan, { ...opening, rows });
       change = change === null ? ended : join(change, ended);
     }
     return change;
