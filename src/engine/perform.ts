@@ -100,7 +100,7 @@ function codeOf({ code: codes, definition, record, step }: Performance): (scope:
 }
 
 function scopeOf(performance: Performance, resource: unknown): unknown {
-  const { attempt, logger, number, record, resources, step, tx } = performance;
+  const { attempt, definition, logger, number, record, resources, step, tx } = performance;
   const { execution } = record;
   const scope = {
     context: execution.context,
@@ -118,7 +118,10 @@ function scopeOf(performance: Performance, resource: unknown): unknown {
     ...(tx === undefined ? {} : { tx }),
   };
   if (execution.direction === "execute") return scope;
-  const written = undoables(record).find((undoable) => undoable.step === step.name)?.written ?? undefined;
+  const undoable = undoables(record).find((one) => one.step === step.name);
+  // A saga's step that wrote nothing added nothing; a workflow's has returned null.
+  const isNothing = undoable?.knowledge !== "result" || (definition.kind === "saga" && undoable.written === null);
+  const written = isNothing ? undefined : undoable.written;
   return { ...scope, written, stepKey: keyOf(execution.id, step.name, "execute") };
 }
 
