@@ -305,16 +305,21 @@ export class WorkflowRun {
     }
     if (step.kind === "pivot") this.#pastPivot = true;
     const value = copyOf(this.#valueOf(call.made, row));
-    const schema = call.made.code.get(step.name)?.schema ?? null;
-    this.#chance.move(this.#steps.length);
-    if (schema === null || row.status === "skipped") return call.resolve(value);
+    if (step.kind !== "wait" || row.status === "skipped") return call.resolve(value);
+    this.#receive(call, value);
+  }
+
+  /** Settles a wait with its signal, as its schema makes it. */
+  #receive({ made, reject, resolve }: Call, value: unknown): void {
+    const { code, isAny, step } = made;
+    const payload = step.signals === null ? value : (value as { readonly payload: unknown }).payload;
+    const resultOf = (accepted: unknown) => isAny ? { ...(value as object), payload: accepted } : accepted;
+    const schema = code.get(step.name)?.schema ?? null;
+    if (schema === null) return resolve(resultOf(payload));
     this.#inFlight = step.name;
-    const payload = step.signals === null || step.signals.length === 1
-      ? value
-      : (value as { payload: unknown }).payload;
     validate(schema, payload, `the payload of signal "${step.name}"`).then((accepted) => {
       this.#inFlight = null;
-      call.resolve(payload === value ? accepted : { ...(value as object), payload: accepted });
+      resolve(resultOf(accepted));
     }, (error) => {
       this.#inFlight = null;
       call.reject(new StepFailed(step.name, { class: "InvalidSignal", message: describeError(error).message }));
