@@ -70,6 +70,7 @@ export class WorkflowRun {
   readonly #steps: PlanStep[] = [];
   readonly #code = new Map<string, StepCode>();
   readonly #hooks = new Map<string, FlowStep>();
+  readonly #refusalListeners = new Set<(error: ErrorData) => void>();
   #completed: ((position: number) => FlowStep) | null = null;
   #record: ExecutionRecord;
   #settled: readonly Attempt[];
@@ -154,6 +155,12 @@ export class WorkflowRun {
     this.#isOver = true;
   }
 
+  /** Hears of a call that was refused: code that waits for it waits for ever. Returns what stops listening. */
+  onRefusal(listener: (error: ErrorData) => void): () => void {
+    this.#refusalListeners.add(listener);
+    return () => void this.#refusalListeners.delete(listener);
+  }
+
   async #go(): Promise<void> {
     const { definition } = this.#options;
     const input = copyOf(this.#record.execution.input);
@@ -208,9 +215,8 @@ export class WorkflowRun {
   }
 
   #notAwaited(name: string): void {
-    this.#refuse(
-      misuse(this.#name, `its function ended while step "${name}" was still running; await every call of flow`),
-    );
+    const fact = `its function ended while step "${name}" was still running; await every call of flow`;
+    void this.#refuse(misuse(this.#name, fact));
   }
 
   get #name(): string {
@@ -228,19 +234,20 @@ export class WorkflowRun {
     this.#arrival.resolve();
   }
 
-  /** The function is wrong, whatever it does with the error: nothing that it does from here on counts. */
+  /**
+   * The function is wrong: nothing that it does from here on counts. What was refused never settles, since a rejection
+   * that nobody waits for would end the whole process.
+   */
   #refuse(error: SagaError): Promise<never> {
-    this.#unusable("bug", { ...describeError(error), class: "WorkflowMisuse" });
-    const refused = Promise.reject(error);
-    // Nobody may be waiting for it.
-    refused.catch(() => {});
-    return refused;
+    const data = { ...describeError(error), class: "WorkflowMisuse" };
+    this.#unusable("bug", data);
+    for (const listener of this.#refusalListeners) listener(data);
+    return NEVER();
   }
 
   /** A call of a step: what it settles with is recorded, or the pass has arrived. */
   #call(name: unknown, make: (name: string, at: FlowPlace) => FlowStep): Promise<unknown> {
-    if (this.#isOver || this.#end.kind === "returned" || this.#end.kind === "threw") return NEVER();
-    if (this.#end.kind === "unusable") return this.#refuse(misuse(this.#name, "an earlier call of flow was refused"));
+    if (this.#isOver || this.#end.kind !== "more") return NEVER();
     if (this.#inFlight !== null) return this.#refuse(this.#whileRunning(name));
     const at: FlowPlace = { workflow: this.#name, position: this.#steps.length, pastPivot: this.#pastPivot };
     try {
@@ -299,6 +306,7 @@ export class WorkflowRun {
     const { step } = call.made;
     this.#inFlight = null;
     this.#now = Math.max(this.#now, row.finishedAt);
+    this.#chance.move(this.#steps.length);
     if (row.status !== "succeeded" && row.status !== "skipped") {
       const error = { class: row.errorClass ?? "Abandoned", message: row.errorMessage ?? "" };
       return call.reject(new StepFailed(step.name, error));
@@ -322,7 +330,7 @@ export class WorkflowRun {
       resolve(resultOf(accepted));
     }, (error) => {
       this.#inFlight = null;
-      call.reject(new StepFailed(step.name, { class: "InvalidSignal", message: describeError(error).message }));
+      reject(new StepFailed(step.name, { class: "InvalidSignal", message: describeError(error).message }));
     });
   }
 
@@ -398,6 +406,13 @@ export class WorkflowRun {
   }
 
   #abort(reason: unknown): never {
+    if (this.#inFlight !== null) {
+      const fact =
+        `flow.abort() was called while "${this.#inFlight}" was still running; return fail(reason) from the step`;
+      const error = misuse(this.#name, fact);
+      void this.#refuse(error);
+      throw error;
+    }
     const message = typeof reason === "string" ? reason : describeError(reason).message;
     if (this.#end.kind === "more" && !this.#isOver) {
       const error = { class: "WorkflowAborted", message, backtrace: null, cause: null };
@@ -417,8 +432,7 @@ export class WorkflowRun {
       if (event === "completed") this.#completed = (position) => completedHook(code, position);
       else for (const [name, own] of made.code) this.#code.set(name, this.#options.definition.wrap?.(name, own) ?? own);
     } catch (error) {
-      void this.#refuse(error as SagaError);
-      throw error;
+      void this.#refuse(isMisuse(error) ? error as SagaError : misuse(this.#name, factOf(error)));
     }
   }
 }
@@ -430,8 +444,10 @@ function NEVER(): Promise<never> {
 
 /** What is recorded at the step's position, if it is another step, or lacks the undo that the record counts on. */
 function differenceOf(record: ExecutionRecord, row: Attempt | undefined, step: PlanStep): string | null {
-  if (row !== undefined && (row.stepName !== step.name || row.kind !== step.kind)) {
-    return `the record has "${row.stepName}" (${row.kind}) at position ${step.position}, and the function reaches ` +
+  // One that is tried again is not settled, and its kind is recorded all the same.
+  const known = row ?? record.attempts.find((one) => one.stepName === step.name && one.direction === "execute");
+  if (known !== undefined && (known.stepName !== step.name || known.kind !== step.kind)) {
+    return `the record has "${known.stepName}" (${known.kind}) at position ${step.position}, and the function reaches ` +
       `"${step.name}" (${step.kind}); ${ADVICE}`;
   }
   const branches = step.parallel?.branches ?? [];

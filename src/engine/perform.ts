@@ -36,6 +36,8 @@ export interface Performance {
   readonly tx?: Tx;
   /** Hears what the code throws, as it is thrown. */
   readonly onThrown?: (error: unknown) => void;
+  /** Of a workflow: hears of a call of its handle that was refused, and so will never settle. */
+  readonly onRefusal?: ((listener: (error: ErrorData) => void) => () => void) | null;
 }
 
 /**
@@ -56,9 +58,14 @@ export function perform(performance: Performance): Promise<Performed> {
     cancelGrace?.();
     cancelGrace = clock.setTimer(settings.abortGraceMs, () => end(notSettled(performance, why)));
   });
+  const stopListening = performance.onRefusal?.((error) => {
+    cancelGrace?.();
+    cancelGrace = clock.setTimer(settings.abortGraceMs, () => end(failed(error, "misuse", true)));
+  });
   const end = (performed: Performed) => {
     cancelGrace?.();
     stop();
+    stopListening?.();
     for (const cancel of timers) cancel();
     resolve(performed);
   };

@@ -297,7 +297,20 @@ class Turn {
     const definition = this.#definition()!;
     const code = this.#pass === null ? definition.code : this.#pass.code;
     const { resources, clock, logger, settings } = this.#parts;
-    return { record: this.#record, definition, code, step, number, attempt, resources, clock, logger, settings };
+    const onRefusal = this.#pass?.onRefusal ?? null;
+    return {
+      record: this.#record,
+      definition,
+      code,
+      step,
+      number,
+      attempt,
+      resources,
+      clock,
+      logger,
+      settings,
+      onRefusal,
+    };
   }
 
   #definition(): Definition | null {
@@ -314,7 +327,7 @@ class Turn {
       if (decided.kind === "dropped") return decided;
       const answer = await this.#commit(decided.change);
       if (answer?.kind === "committed") return this.#written(decided);
-      if (answer?.kind === "rejected") result = this.#rejected(answer, result);
+      if (answer?.kind === "rejected" && !this.#refusesOutput(answer, decided)) result = this.#rejected(answer, result);
       const again = await this.#reconcile(attempt, decided);
       if (again !== null) return again;
       // A store that can be read but not written, a full disk or a read-only replica, is not asked in a loop.
@@ -414,6 +427,12 @@ class Turn {
     return attempt;
   }
 
+  /** Whether it is what a workflow's function has returned that the database may not take; it is not tried again. */
+  #refusesOutput(answer: Extract<CommitAnswer, { kind: "rejected" }>, { change }: Made): boolean {
+    if (answer.reason !== "refused" || this.#pass === null || change.execution.output === null) return false;
+    return this.#pass.refuseOutput(answer.detail);
+  }
+
   /** A result that the database refuses is no different from one that JSON cannot keep. */
   #rejected(answer: Extract<CommitAnswer, { kind: "rejected" }>, end: End | null): End {
     const detail = answer.reason === "refused" ? answer.detail : `the active key is held by ${answer.holder}`;
@@ -509,6 +528,7 @@ class Turn {
     if (decided.kind === "dropped") throw new Overtaken();
     const answer = await transaction.commit(decided.change);
     if (answer.kind === "rejected") {
+      if (this.#refusesOutput(answer, decided)) throw new Overtaken();
       const refused = this.#rejected(answer, end);
       throw new RolledBack(isBranches(refused) ? refused[0]!.outcome : refused);
     }
