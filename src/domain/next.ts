@@ -147,6 +147,11 @@ function nextInWorkflow(record: ExecutionRecord, plan: Plan, end: PlanEnd, now: 
     const there = step === undefined ? "ends there" : `reaches ${quoted(step.name)}`;
     return recipeChanged(plan, `the execution stands on ${quoted(execution.currentStep)}, and the function ${there}`);
   }
+  const pause = armedPause(record);
+  if (pause !== null && pause !== step.kind) {
+    const [there, here] = [`${quoted(step.name)} (${pause})`, `${quoted(step.name)} (${step.kind})`];
+    return recipeChanged(plan, `the execution stands on ${there}, and the function reaches ${here}`);
+  }
   const failed = failureAtCursor(record, step);
   if (failed === null) {
     return step.parallel === null ? nextAtStep(record, step, now) : nextOfParallel(record, step, now);
@@ -160,6 +165,16 @@ function nextInWorkflow(record: ExecutionRecord, plan: Plan, end: PlanEnd, now: 
   const following = plan.steps[settled.length + 1];
   if (following !== undefined) return { kind: "reach", step: following };
   return end.kind === "threw" ? { kind: "give_up", error: end.error, step: end.step ?? step.name } : afterLast(end);
+}
+
+/** What kind of pause is under way at the cursor; null if none is. */
+export function armedPause(record: ExecutionRecord): "sleep" | "wait" | null {
+  const { attempt, owner, waitingFor } = record.execution;
+  // Whatever else has begun at the cursor and is not open has left a row.
+  if (owner !== null || attempt === 0 || isCalling(record.execution) || attemptsAtCursor(record).length > 0) {
+    return null;
+  }
+  return waitingFor === null ? "sleep" : "wait";
 }
 
 function afterLast(end: Exclude<PlanEnd, { kind: "unusable" }>): Decision {

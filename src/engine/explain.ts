@@ -1,6 +1,7 @@
 /** One sentence on why an execution does not move, and the data behind it. */
 
 import { countedAtCursor } from "../domain/attempts.ts";
+import { armedPause, CALL_PREFIX, isCalling } from "../domain/next.ts";
 import { stepOf } from "../domain/plan.ts";
 import type { ExecutionRecord, Instant } from "../domain/record.ts";
 import { isFinished } from "../domain/record.ts";
@@ -15,6 +16,7 @@ export type ExplanationKind =
   | "attempt_open"
   | "lease_ended"
   | "waiting_for_signal"
+  | "waiting_for_execution"
   | "sleeping"
   | "retry_planned"
   | "start_planned"
@@ -87,9 +89,14 @@ export function explain(record: ExecutionRecord, context: ExplainContext): Expla
   if (!isServed(record, context.workers)) {
     return said("no_worker", `no live worker knows ${version} on partition ${JSON.stringify(execution.partition)}`);
   }
+  if (isCalling(execution)) {
+    const called = execution.waitingFor?.slice(CALL_PREFIX.length);
+    return said("waiting_for_execution", `waiting for the execution ${JSON.stringify(called)} to end`);
+  }
   if (execution.waitingFor !== null) {
     const limit = dueAt === null ? "without a time limit" : `until ${time(dueAt)}`;
-    return said("waiting_for_signal", `waiting for the signal ${JSON.stringify(execution.waitingFor)} ${limit}`, dueAt);
+    const signals = execution.waitingFor.split("\n").map((name) => JSON.stringify(name)).join(" or ");
+    return said("waiting_for_signal", `waiting for the signal ${signals} ${limit}`, dueAt);
   }
   if (dueAt !== null && dueAt > context.now) return planned(record, context, attempts, said);
   if (context.now - execution.lastProgressAt > context.stalledAfterMs) {
@@ -107,8 +114,7 @@ function planned(
   const { execution } = record;
   const step = JSON.stringify(execution.currentStep);
   const at = time(execution.dueAt);
-  const kind = context.definition === null ? null : stepOf(context.definition.plan, execution.currentStep)?.kind;
-  if (kind === "sleep" && execution.attempt > 0) {
+  if (armedPause(record) === "sleep") {
     return said("sleeping", `sleeping in ${step} until ${at}`, execution.dueAt);
   }
   if (execution.attempt === 0 && record.attempts.length === 0) {
