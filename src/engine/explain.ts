@@ -98,7 +98,7 @@ export function explain(record: ExecutionRecord, context: ExplainContext): Expla
     const signals = execution.waitingFor.split("\n").map((name) => JSON.stringify(name)).join(" or ");
     return said("waiting_for_signal", `waiting for the signal ${signals} ${limit}`, dueAt);
   }
-  if (dueAt !== null && dueAt > context.now) return planned(record, context, attempts, said);
+  if (dueAt !== null && dueAt > context.now) return planned(record, attempts, said);
   if (context.now - execution.lastProgressAt > context.stalledAfterMs) {
     return said("stalled", `${step} is due since ${time(dueAt)} and nobody has taken it up`, dueAt);
   }
@@ -107,7 +107,6 @@ export function explain(record: ExecutionRecord, context: ExplainContext): Expla
 
 function planned(
   record: ExecutionRecord,
-  context: ExplainContext,
   attempts: Explanation["attempts"],
   said: (kind: ExplanationKind, sentence: string, until?: Instant | null) => Explanation,
 ): Explanation {
