@@ -51,6 +51,8 @@ export type Decision =
   | { readonly kind: "drop"; readonly why: DropReason }
   /** Put the wake time to the due time: a hint was waited for that is not needed. */
   | { readonly kind: "settle" }
+  /** It is due, and what is due of it is not: a branch that waits for its next try. */
+  | { readonly kind: "postpone"; readonly until: Instant }
   | { readonly kind: "abandon" }
   | { readonly kind: "carry_out" }
   /** With the error that its failure is to tell of, where there is one beside the message. */
@@ -208,11 +210,12 @@ function errorOfRow(row: Attempt): ErrorData {
 
 function nextOfParallel(record: ExecutionRecord, step: PlanStep, now: Instant): Decision {
   const { deadlineAt } = record.execution;
-  const { areAllEnded, failed, ready } = parallelState(record, step, now);
+  const { areAllEnded, failed, ready, retryAt } = parallelState(record, step, now);
   if (areAllEnded) return { kind: "conclude", step, failure: null };
   if (failed !== null) return failedBranch(step, failed);
   if (deadlineAt !== null && deadlineAt <= now) return deadlineExceeded(deadlineAt);
-  return ready.length > 0 ? { kind: "open", step } : drop("not_due");
+  if (ready.length > 0) return { kind: "open", step };
+  return retryAt === null ? drop("not_due") : { kind: "postpone", until: Math.min(retryAt, deadlineAt ?? retryAt) };
 }
 
 function failedBranch(step: PlanStep, row: Attempt): Decision {
