@@ -9,12 +9,12 @@
 import { closedWithoutRow, errorFields, rowOfOpenBranch, rowWithoutAttempt } from "./attempts.ts";
 import { advance, type Change, changeOf, join } from "./change.ts";
 import { rowId } from "./chance.ts";
-import { movedOn } from "./course.ts";
+import { lifted, movedOn } from "./course.ts";
 import type { ErrorData } from "./failure.ts";
 import type { Making } from "./making.ts";
 import type { Outcome } from "./outcome.ts";
 import { type Plan, type PlanStep, stepOf } from "./plan.ts";
-import type { Attempt, ExecutionRecord, Instant, OpenBranch, Undo } from "./record.ts";
+import type { Attempt, Execution, ExecutionRecord, Instant, OpenBranch, Undo } from "./record.ts";
 import { backoffMs } from "./retry.ts";
 
 /** How a branch stands. */
@@ -115,7 +115,7 @@ export function endBranch(
   plan: Plan,
   making: OpeningMaking,
 ): Change {
-  const { execution } = record;
+  const execution = unparked(record.execution);
   const running = execution.openBranches ?? [];
   const open = running.find((branch) => branch.step === name);
   if (open === undefined) return changeOf(execution, {});
@@ -127,9 +127,14 @@ export function endBranch(
   return join(ended, openMore(advance(record, ended), plan, making));
 }
 
+/** One that was parked, since nobody seemed to work on it, is not any more: its worker has just shown that it does. */
+function unparked(execution: Execution): Execution {
+  return execution.status === "blocked" ? { ...execution, ...lifted(execution) } : execution;
+}
+
 /** Opens what has become ready meanwhile; closes the parallel where nothing runs and nothing is ready. */
 export function openMore(record: ExecutionRecord, plan: Plan, making: OpeningMaking): Change {
-  const { execution } = record;
+  const execution = unparked(record.execution);
   const { mayOpen, now } = making;
   const step = stepOf(plan, execution.currentStep);
   const running = execution.openBranches ?? [];
