@@ -342,6 +342,60 @@ export function workflowParallelCases({ add }: Cases): void {
     assert.deepEqual(undone, ["open", "done"]);
   });
 
+  add(
+    "workflow: the branches of an open parallel are undone, also if a failure before it was caught",
+    async (world) => {
+      const undone: string[] = [];
+      const definition = workflow("parallel.after.caught", async (flow) => {
+        await flow.step("a", ({ fail }) => fail("no")).catch(() => {});
+        await flow.parallel("all", (p) => ({
+          done: p.step(() => {}, { undo: () => void undone.push("done") }),
+          open: p.step(async ({ signal }) => {
+            await world.gate("open").pass();
+            signal.throwIfAborted();
+          }),
+        }));
+      });
+      const { id, node, worker } = await world.begin(definition);
+      await world.until(async () => (await world.attempts(id)).includes("all/done#1 succeeded"));
+      await node.engine.compensate(id);
+      const stopped = worker.stop({ deadline: 0 });
+      await world.settle();
+      world.gate("open").open();
+      await world.until(stopped);
+      world.node([definition], { connection: "second" }).work();
+      assert.equal((await world.ended(id)).execution.status, "compensated");
+      assert.deepEqual(undone, ["done"]);
+    },
+  );
+
+  add("workflow: a parallel that is taken over while its last branch waits is put off until then", async (world) => {
+    const at: number[] = [];
+    const definition = workflow("parallel.put.off", (flow) =>
+      flow.parallel("all", (p) => ({
+        flaky: p.step(async ({ attempt }) => {
+          if (attempt > 1) return void at.push(world.clock.now());
+          await world.gate("flaky").pass();
+          at.push(world.clock.now());
+          throw new Error("not yet");
+        }, { retry: every(120_000, 2) }),
+        doomed: p.step(() => world.gate("doomed").pass(), { retry: 1 }),
+      }), { failFast: false }));
+    const { id, node } = await world.begin(definition);
+    await world.until(world.gate("doomed").arrived());
+    await world.advance("20s");
+    world.gate("flaky").open();
+    await world.until(async () => (await world.attempts(id)).includes("all/flaky#1 failed"));
+    node.kill();
+    world.node([definition], { connection: "second" }).work();
+    await world.until(async () => (await world.attempts(id)).includes("all/doomed#1 abandoned"));
+    await world.settle();
+    const { dueAt, resumeCount } = await world.execution(id);
+    assert.deepEqual([dueAt, resumeCount], [at[0]! + 120_000, 0]);
+    await world.ended(id);
+    assert.ok(at[1]! - at[0]! <= 126_000, String(at));
+  });
+
   add("workflow: terminate() while branches run writes a row for each", async (world) => {
     const definition = workflow("parallel.terminate", async (flow) => {
       await flow.parallel("all", (p) => ({
