@@ -135,19 +135,20 @@ export class WorkflowRun {
     return this.#hasArrived;
   }
 
-  /** Goes on from where it has arrived, with what the step there has come to. */
-  continue(record: ExecutionRecord): void {
+  /** Goes on from where it has arrived, with what the step there has come to; false if that is not known. */
+  continue(record: ExecutionRecord): boolean {
     const call = this.#frontier;
     this.#record = record;
     this.#settled = settledSteps(record);
-    if (call === null || this.#end.kind !== "more") return;
+    if (call === null || this.#end.kind !== "more") return !this.#hasArrived;
     const row = this.#settled[call.made.step.position] ??
       record.attempts.findLast((one) => one.stepName === call.made.step.name && one.direction === "execute");
-    if (row === undefined) return;
+    if (row === undefined) return false;
     this.#frontier = null;
     this.#hasArrived = false;
     this.#arrival = Promise.withResolvers<void>();
     this.#deliver(call, row);
+    return true;
   }
 
   /** Ends the pass: whatever the function does from here on has no effect. */

@@ -7,6 +7,7 @@ import type { ErrorData } from "../domain/failure.ts";
 import type { Followed, FollowOptions } from "../domain/follow.ts";
 import type { Plan } from "../domain/plan.ts";
 import type { ExecutionRecord } from "../domain/record.ts";
+import { SagaError } from "../errors.ts";
 import { callCode } from "./calls.ts";
 import type { Parts } from "./parts.ts";
 import { viewOf } from "./perform.ts";
@@ -70,7 +71,7 @@ export class Pass {
       change = followed.change;
       const current = change === null ? record : advance(record, change);
       this.#isAhead ||= change !== null;
-      run.continue(current);
+      if (!run.continue(current)) throw stuck(current);
       if (!(await run.settle())) return followed;
       if (settings.development) await this.#compare(run, current);
     }
@@ -152,6 +153,14 @@ export function startRun(parts: Parts, definition: Definition, record: Execution
     transactional: store.transactional,
     callCode: (other, input, options) => callCode(parts, execution, other, input, options),
   });
+}
+
+/** Deciding on without anything new would never end. */
+function stuck({ execution }: ExecutionRecord): SagaError {
+  return new SagaError(
+    "internal",
+    `Cannot go on with execution "${execution.id}": its record does not fit its function`,
+  );
 }
 
 function summaryOf({ end, steps }: Plan): readonly string[] {
