@@ -129,7 +129,13 @@ function scopeOf(performance: Performance, resource: unknown): unknown {
   // A saga's step that wrote nothing added nothing; a workflow's has returned null.
   const isNothing = undoable?.knowledge !== "result" || (definition.kind === "saga" && undoable.written === null);
   const written = isNothing ? undefined : undoable.written;
-  return { ...scope, written, stepKey: keyOf(execution.id, step.name, "execute") };
+  return { ...scope, written, stepKey: stepKeyOf(record, step.name) };
+}
+
+/** The key that the step had, which is another execution's if the step was kept from that one. */
+function stepKeyOf({ attempts, execution }: ExecutionRecord, step: string): string {
+  const row = attempts.findLast((one) => one.stepName === step && one.direction === "execute");
+  return row?.key ?? keyOf(execution.id, step, "execute");
 }
 
 /** The execution as its code sees it. */

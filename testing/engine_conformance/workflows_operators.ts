@@ -123,7 +123,7 @@ export function workflowOperatorCases({ add }: Cases): void {
     await standsOn("operators.child/result");
     const call = await node.engine.explain("p");
     assert.deepEqual([call.kind, call.sentence], [
-      "waiting_for_execution",
+      "waiting_for_call",
       'waiting for the execution "p:operators.child" to end',
     ]);
     await node.engine.signal("p:operators.child", "go");
