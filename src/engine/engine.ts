@@ -642,8 +642,9 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
     const { waitingFor } = record.execution;
     if (waitingFor === null || !waitingFor.split("\n").includes(signal)) return null;
     const pass = new Pass(this.#parts, definition, new AbortController().signal);
-    await pass.begin(record);
-    const schema = pass.code.get(record.execution.currentStep)?.schema ?? null;
+    // Where the function takes its time, the wait itself says what it makes of the payload.
+    const isThere = await pass.starts(record);
+    const schema = isThere ? pass.code.get(record.execution.currentStep)?.schema ?? null : null;
     pass.forget();
     return schema;
   }

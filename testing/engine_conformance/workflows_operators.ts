@@ -128,7 +128,7 @@ export function workflowOperatorCases({ add }: Cases): void {
     ]);
     await node.engine.signal("p:operators.child", "go");
     await standsOn("a");
-    assert.match((await node.engine.explain("p")).sentence, /^attempt 2 of "a" is due at /);
+    assert.match((await node.engine.explain("p")).sentence, /^attempt 2 of 2 of "a" is due at /);
   });
 
   add("workflow: wait() resolves with what it came to, and events tell of its steps", async (world) => {

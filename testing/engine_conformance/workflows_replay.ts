@@ -195,9 +195,10 @@ function valueCases({ add }: Cases): void {
   add(
     "workflow: the first pass and every later one are given equal copies: changing them has no effect",
     async (world) => {
-      const seen: unknown[] = [];
+      const passes: unknown[][] = [];
       const definition = workflow("replay.copies", async (flow, input: { list: number[] }) => {
-        seen.push(structuredClone(input));
+        const seen: unknown[] = [structuredClone(input)];
+        passes.push(seen);
         input.list.push(99);
         const made = await flow.step("make", () => ({ deep: { list: [1, 2] }, text: "ä" }));
         seen.push(structuredClone(made));
@@ -211,9 +212,11 @@ function valueCases({ add }: Cases): void {
       });
       const { id } = await world.begin(definition, { start: { input: { list: [1] } } });
       const { execution, attempts } = await world.ended(id);
-      const first = seen.slice(0, 3);
-      assert.deepEqual(first, [{ list: [1] }, { deep: { list: [1, 2] }, text: "ä" }, [null, null, 7]]);
-      assert.deepEqual(seen.slice(3), first);
+      const whole = passes.filter(({ length }) => length === 3);
+      assert.ok(whole.length >= 2);
+      for (const seen of whole) {
+        assert.deepEqual(seen, [{ list: [1] }, { deep: { list: [1, 2] }, text: "ä" }, [null, null, 7]]);
+      }
       assert.deepEqual(execution.output, { made: { deep: { list: [1, 2, 3] }, text: "ä" }, input: { list: [1, 99] } });
       assert.deepEqual([execution.input, execution.context], [{ list: [1] }, { list: [1] }]);
       assert.deepEqual(attempts[0]?.result, { deep: { list: [1, 2] }, text: "ä" });
@@ -510,7 +513,9 @@ function lengthCases({ add }: Cases): void {
     });
     const { id, node } = await world.begin(definition, { node: { turnBudget: "1h" } });
     const { execution } = await world.ended(id);
-    assert.deepEqual([execution.status, execution.output, ran, passes], ["completed", 499_500, 1_000, 1]);
+    assert.deepEqual([execution.status, execution.output, ran], ["completed", 499_500, 1_000]);
+    // One for the start, and one for all of the rest.
+    assert.ok(passes <= 2, `${passes} passes`);
     assert.ok(node.count("commit") <= 1_001, `${node.count("commit")} commits`);
     assert.ok(node.count("load") <= 5, `${node.count("load")} loads`);
   });

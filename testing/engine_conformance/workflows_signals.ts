@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import type { StandardSchema } from "../../src/definition/schema.ts";
 import { workflow } from "../../src/definition/workflow.ts";
 import { StepFailed } from "../../src/errors.ts";
-import { type Cases, range } from "./suite.ts";
+import { type Cases, range, rejects } from "./suite.ts";
 import type { World } from "./world.ts";
 
 /** Hours pass in these cases: a sweep every few seconds would take them minutes on a server. */
@@ -241,6 +241,8 @@ export function workflowSignalCases({ add }: Cases): void {
     async (world) => {
       const caught: string[] = [];
       const definition = workflow("signals.schema.refused", async (flow) => {
+        // Before a wait is reached nobody knows what it asks of a payload.
+        await flow.step("a", () => world.gate("a").pass());
         for (const n of range(3)) {
           try {
             return { n, ...await flow.waitFor(`try-${n}`, { signal: "go", schema }) };
@@ -254,7 +256,9 @@ export function workflowSignalCases({ add }: Cases): void {
       const { id, node } = await world.begin(definition);
       await node.engine.signal(id, "go", { ok: "yes" });
       await node.engine.signal(id, "go", { ok: "no" });
+      world.gate("a").open();
       await world.until(async () => (await world.execution(id)).currentStep === "try-2");
+      await rejects(node.engine.signal(id, "go", { ok: 1 }), "invalid_input", { path: "$.ok" });
       await node.engine.signal(id, "go", { ok: true });
       assert.deepEqual((await world.ended(id)).execution.output, { n: 2, ok: true });
       assert.deepEqual([...new Set(caught)], ["try-0 InvalidSignal", "try-1 InvalidSignal"]);
