@@ -32,7 +32,7 @@ export function follow(
   let current = before === null ? record : advance(record, before);
   let hintEpoch = options.hintEpoch;
   for (;;) {
-    const decision = next(current, plan, { ...options, hintEpoch });
+    const decision = next(current, plan, { ...options, hintEpoch, isFirst: change === null });
     if (decision.kind === "drop" || decision.kind === "continue" || plan === null) return { change, last: decision };
     if (decision.kind === "open" && !options.mayOpen) return { change, last: decision };
     const rows = options.rows + (change === null ? 0 : change.attempts.length + change.operations.length);

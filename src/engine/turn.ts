@@ -17,6 +17,7 @@ import { isSagaError, SagaError } from "../errors.ts";
 import type { HandlerAnswer, Hint } from "../exchange.ts";
 import type { CommitAnswer, StoreTransaction } from "../store.ts";
 import { OpenAttempt } from "./attempt.ts";
+import { hasEndedMeanwhile } from "./calls.ts";
 import { isOutage, type Outage } from "./outage.ts";
 import { frozen, hintOf, type Parts } from "./parts.ts";
 import { Pass } from "./pass.ts";
@@ -149,7 +150,8 @@ class Turn {
       attempt = written.opened;
       epoch = undefined;
       // A function that is busy between two steps is waited for; nothing of it is open meanwhile.
-      const goesOn = attempt !== null || (this.#pass?.isOnItsWay === true && await this.#pass.arrives());
+      const goesOn = attempt !== null || (this.#pass?.isOnItsWay === true && await this.#pass.arrives()) ||
+        await hasEndedMeanwhile(this.#parts, this.#record.execution);
       if (!goesOn) return "done";
     }
   }
@@ -295,7 +297,20 @@ class Turn {
     const definition = this.#definition()!;
     const code = this.#pass === null ? definition.code : this.#pass.code;
     const { resources, clock, logger, settings } = this.#parts;
-    return { record: this.#record, definition, code, step, number, attempt, resources, clock, logger, settings };
+    const onRefusal = this.#pass?.onRefusal ?? null;
+    return {
+      record: this.#record,
+      definition,
+      code,
+      step,
+      number,
+      attempt,
+      resources,
+      clock,
+      logger,
+      settings,
+      onRefusal,
+    };
   }
 
   #definition(): Definition | null {
@@ -312,7 +327,7 @@ class Turn {
       if (decided.kind === "dropped") return decided;
       const answer = await this.#commit(decided.change);
       if (answer?.kind === "committed") return this.#written(decided);
-      if (answer?.kind === "rejected") result = this.#rejected(answer, result);
+      if (answer?.kind === "rejected" && !this.#refusesOutput(answer, decided)) result = this.#rejected(answer, result);
       const again = await this.#reconcile(attempt, decided);
       if (again !== null) return again;
       // A store that can be read but not written, a full disk or a read-only replica, is not asked in a loop.
@@ -334,7 +349,7 @@ class Turn {
       const before = this.#ended(record, end, plan, making);
       return this.#decided(record, this.#parts.decisions.follow(record, plan, options, before), making);
     }
-    const guarded = end === null ? guard(record, true, options) : null;
+    const guarded = end === null ? guard(record, true, { ...options, isFirst: true }) : null;
     // What leads nowhere is not worth a pass of the function.
     if (guarded?.kind === "drop" || guarded?.kind === "settle") {
       return this.#decided(record, this.#parts.decisions.follow(record, this.#pass.plan, options), making);
@@ -348,13 +363,14 @@ class Turn {
   #ended(record: ExecutionRecord, end: End | null, plan: Plan | null, making: Making): Change | null {
     if (end === null || plan === null) return null;
     if (!isBranches(end)) return this.#parts.decisions.applyOutcome(record, end, plan, making);
-    if (end.length === 0) return openMore(record, plan, making);
+    const opening = { ...making, mayOpen: !this.#host.isStopping };
+    if (end.length === 0) return openMore(record, plan, opening);
     let change: Change | null = null;
     for (const { name, outcome } of end) {
       const current: ExecutionRecord = change === null ? record : advance(record, change);
       if (current.execution.openBranches === null) break;
       const rows = making.rows + (change?.attempts.length ?? 0);
-      const ended = endBranch(current, name, outcome, plan, { ...making, rows });
+      const ended = endBranch(current, name, outcome, plan, { ...opening, rows });
       change = change === null ? ended : join(change, ended);
     }
     return change;
@@ -409,6 +425,12 @@ class Turn {
     const attempt = new OpenAttempt(token);
     this.#host.hold(attempt, record);
     return attempt;
+  }
+
+  /** Whether it is what a workflow's function has returned that the database may not take; it is not tried again. */
+  #refusesOutput(answer: Extract<CommitAnswer, { kind: "rejected" }>, { change }: Made): boolean {
+    if (answer.reason !== "refused" || this.#pass === null || change.execution.output === null) return false;
+    return this.#pass.refuseOutput(answer.detail);
   }
 
   /** A result that the database refuses is no different from one that JSON cannot keep. */
@@ -506,6 +528,7 @@ class Turn {
     if (decided.kind === "dropped") throw new Overtaken();
     const answer = await transaction.commit(decided.change);
     if (answer.kind === "rejected") {
+      if (this.#refusesOutput(answer, decided)) throw new Overtaken();
       const refused = this.#rejected(answer, end);
       throw new RolledBack(isBranches(refused) ? refused[0]!.outcome : refused);
     }
