@@ -149,7 +149,7 @@ const WRITES: Readonly<Record<string, (change: Change) => boolean>> = {
   "the end of a branch while others run": ({ attempts, execution }) =>
     attempts.some((row) => row.kind === "branch") && execution.openBranches !== null,
   "a parallel that is closed until a branch is tried again": ({ attempts, execution }) =>
-    attempts.some((row) => row.kind === "branch" && row.retryAt !== null) && execution.owner === null,
+    attempts.some((row) => row.kind === "branch") && execution.owner === null && execution.currentStep === "accounts",
   "the parallel's own record": ({ attempts }) => attempts.some((row) => row.kind === "parallel"),
   "a sleep that begins": ({ execution }) => execution.currentStep === "first_day" && execution.attempt === 1,
   "a sleep that ends": ({ attempts }) => attempts.some((row) => row.stepName === "first_day"),
