@@ -2,6 +2,7 @@
 
 import type { Change } from "../../src/domain/change.ts";
 import { findTransitionViolation, findViolation } from "../../src/domain/invariants.ts";
+import { isCalling } from "../../src/domain/next.ts";
 import type { Plan } from "../../src/domain/plan.ts";
 import type { Attempt, Execution, ExecutionRecord } from "../../src/domain/record.ts";
 import type { Store } from "../../src/store.ts";
@@ -36,6 +37,9 @@ export function checkedStore(store: Store, { world, planOf, writesAtOnce }: Chec
     const { execution } = record;
     const before = world.truth.get(execution.id);
     world.truth.set(execution.id, record);
+    if (execution.waitingFor !== null && !isCalling(execution)) {
+      world.awaited.set(`${execution.id} ${execution.currentStep}`, execution.waitingFor.split("\n")[0]!);
+    }
     // A heartbeat that changes nothing else is not worth a line.
     if (how !== "renew") world.note("store", () => `${how}: ${describeRow(record)}`);
     const violation = findViolation(record, planOf(execution)) ??
@@ -128,7 +132,7 @@ function findEndOfRunning(ended: readonly Attempt[], world: World): string | nul
   for (const row of ended) {
     const name = attemptName(row.executionId, row);
     // A body that has used up its time is rolled back, whatever it still does.
-    const isOverdue = row.errorClass === "StepTimeout" || (row.kind === "transaction" && row.status === "failed");
+    const isOverdue = row.errorClass === "StepTimeout" || (IN_TRANSACTIONS.has(row.kind) && row.status === "failed");
     const isCutOff = row.status === "abandoned" || row.status === "superseded" || isOverdue;
     if (!isCutOff && world.running.has(name)) return `${row.stepName} is recorded ${row.status} while its code runs`;
     const ranIn = world.beganIn.get(name);
@@ -139,14 +143,29 @@ function findEndOfRunning(ended: readonly Attempt[], world: World): string | nul
   return null;
 }
 
+const IN_TRANSACTIONS: ReadonlySet<Attempt["kind"]> = new Set(["transaction", "branch_transaction", "hook"]);
+
 /** A record in short, for the history. */
 function describeRow({ execution, attempts }: ExecutionRecord): string {
-  const { id, revision, status, blockedReason, direction, currentStep, epoch, attempt, owner, waitingFor } = execution;
+  const {
+    id,
+    revision,
+    status,
+    blockedReason,
+    direction,
+    currentStep,
+    epoch,
+    attempt,
+    owner,
+    openBranches,
+    waitingFor,
+  } = execution;
   const last = attempts.at(-1);
   return [
     `${id} r${revision} ${status}${blockedReason === null ? "" : ` as ${blockedReason}`}`,
     `at ${currentStep}${direction === "execute" ? "" : " (undo)"} ${epoch}.${attempt}`,
     owner === null ? "" : `open by ${owner}`,
+    openBranches === null ? "" : `with ${openBranches.map((branch) => `${branch.step} ${branch.attempt}`).join(", ")}`,
     waitingFor === null ? "" : `waits for ${waitingFor}`,
     execution.request === null ? "" : `asked to ${execution.request.action}`,
     last === undefined ? "" : `(last: ${last.stepName}${last.direction === "execute" ? "" : " (undo)"} ${last.status})`,

@@ -30,6 +30,8 @@ export class World {
   readonly faults: Faults;
   /** Executions as the store has them. */
   readonly truth = new Map<string, ExecutionRecord>();
+  /** A signal that a step has waited for, by execution and step. */
+  readonly awaited = new Map<string, string>();
   /** Told of every write. */
   onWrite: (before: ExecutionRecord | null, after: ExecutionRecord) => void = () => {};
   /** Attempts whose code runs, in whatever process, and in which they were begun last. */
