@@ -34,7 +34,9 @@ export * from "./src/domain/record.ts";
 export type { Undoable } from "./src/domain/undo.ts";
 export { Engine } from "./src/engine/engine.ts";
 export type { EngineOptions, RetentionOptions, SignalOptions, StopOptions, WorkOptions } from "./src/engine/options.ts";
-export type { AttemptView, EngineHealth, RunningAttempt, Worker } from "./src/engine/views.ts";
+export type { DeployCheck, DeployProblem } from "./src/engine/check_deploy.ts";
+export type { RerunOptions } from "./src/engine/rerun.ts";
+export type { AttemptView, EngineHealth, RunningAttempt, VersionInUse, Worker } from "./src/engine/views.ts";
 export type {
   AttemptEventBase,
   EventBase,

@@ -46,6 +46,12 @@ export interface Store {
   /** What a waiter needs to know, without JSON; null where there is none. In the order of the ids. */
   status(ids: readonly string[]): Promise<readonly (ExecutionStatus | null)[]>;
 
+  /** How many unfinished executions there are of each definition and version; blocked ones included. */
+  versionsInUse(): Promise<readonly DefinitionInUse[]>;
+
+  /** Ids of unfinished executions, blocked ones included, in the order of their ids, `after` left out. */
+  unfinished(options: UnfinishedOptions): Promise<readonly string[]>;
+
   /** Operations of an execution, oldest first. */
   operations(id: string): Promise<readonly Operation[]>;
 
@@ -118,6 +124,20 @@ export interface Store {
 
   /** Lets go of what the store opened; calls afterwards reject with `closed`. May be called twice. */
   close(): Promise<void>;
+}
+
+/** A definition and version that unfinished executions need. */
+export interface DefinitionInUse extends DefinitionKey {
+  /** How many. */
+  readonly executions: number;
+}
+
+/** Which page of the unfinished executions. */
+export interface UnfinishedOptions {
+  /** The last id of the page before; null for the first page. */
+  readonly after: string | null;
+  /** At most so many; at least 1. */
+  readonly limit: number;
 }
 
 /** What became of an insert. */

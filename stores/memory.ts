@@ -16,6 +16,7 @@ import type {
   Claimed,
   ClaimOptions,
   CommitAnswer,
+  DefinitionInUse,
   DefinitionKey,
   ExecutionStatus,
   InsertAnswer,
@@ -26,11 +27,13 @@ import type {
   SignalAnswer,
   Store,
   StoreTransaction,
+  UnfinishedOptions,
   UnservedOptions,
   WakeFilter,
   WorkerDirectory,
   WorkerRow,
 } from "../src/store.ts";
+import { compareBytes } from "./memory/byte_order.ts";
 import { isolate, isolateAttempt, isolateExecution, isolateOperation, isolateSignal } from "./memory/isolate.ts";
 import { WakeIndex } from "./memory/wake_index.ts";
 
@@ -116,6 +119,30 @@ class Memory implements MemoryStore {
 
   status(ids: readonly string[]): Promise<readonly (ExecutionStatus | null)[]> {
     return this.#answer(() => ids.map((id) => this.#status(id)));
+  }
+
+  versionsInUse(): Promise<readonly DefinitionInUse[]> {
+    return this.#answer(() => {
+      const found = new Map<string, DefinitionInUse>();
+      for (const { sagaName: name, sagaVersion: version } of this.#unfinished()) {
+        const key = definitionKey({ name, version });
+        found.set(key, { name, version, executions: (found.get(key)?.executions ?? 0) + 1 });
+      }
+      return [...found.values()].sort((a, b) => compareBytes(a.name, b.name) || a.version - b.version);
+    });
+  }
+
+  unfinished({ after, limit }: UnfinishedOptions): Promise<readonly string[]> {
+    return this.#answer(() =>
+      this.#unfinished().map(({ id }) => id)
+        .filter((id) => after === null || compareBytes(id, after) > 0)
+        .sort(compareBytes)
+        .slice(0, limit)
+    );
+  }
+
+  #unfinished(): readonly Execution[] {
+    return [...this.#rows.values()].map(({ record }) => record.execution).filter(({ status }) => !isFinished(status));
   }
 
   operations(id: string): Promise<readonly Operation[]> {

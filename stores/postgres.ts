@@ -20,6 +20,7 @@ import type {
   Claimed,
   ClaimOptions,
   CommitAnswer,
+  DefinitionInUse,
   ExecutionStatus,
   InsertAnswer,
   Lease,
@@ -29,6 +30,7 @@ import type {
   SignalAnswer,
   Store,
   StoreTransaction,
+  UnfinishedOptions,
   WakeFilter,
   WorkerDirectory,
 } from "../src/store.ts";
@@ -184,6 +186,14 @@ class PostgresStore implements Store {
 
   status(ids: readonly string[]): Promise<readonly (ExecutionStatus | null)[]> {
     return this.#run(this.#work.status(ids));
+  }
+
+  versionsInUse(): Promise<readonly DefinitionInUse[]> {
+    return this.#run(this.#work.versionsInUse());
+  }
+
+  unfinished(options: UnfinishedOptions): Promise<readonly string[]> {
+    return this.#run(this.#work.unfinished(options));
   }
 
   operations(id: string): Promise<readonly Operation[]> {

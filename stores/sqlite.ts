@@ -23,6 +23,7 @@ import type {
   Claimed,
   ClaimOptions,
   CommitAnswer,
+  DefinitionInUse,
   ExecutionStatus,
   InsertAnswer,
   Lease,
@@ -32,6 +33,7 @@ import type {
   SignalAnswer,
   Store,
   StoreTransaction,
+  UnfinishedOptions,
   WakeFilter,
   WorkerDirectory,
 } from "../src/store.ts";
@@ -167,6 +169,14 @@ class SqliteStore implements Store {
 
   status(ids: readonly string[]): Promise<readonly (ExecutionStatus | null)[]> {
     return this.#read(this.#work.status(ids));
+  }
+
+  versionsInUse(): Promise<readonly DefinitionInUse[]> {
+    return this.#read(this.#work.versionsInUse());
+  }
+
+  unfinished(options: UnfinishedOptions): Promise<readonly string[]> {
+    return this.#read(this.#work.unfinished(options));
   }
 
   operations(id: string): Promise<readonly Operation[]> {

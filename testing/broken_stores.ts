@@ -372,6 +372,8 @@ function override(store: Store, operations: Partial<Store>): Store {
     insert: (executions, tx) => store.insert(executions, tx),
     load: (ids) => store.load(ids),
     status: (ids) => store.status(ids),
+    versionsInUse: () => store.versionsInUse(),
+    unfinished: (options) => store.unfinished(options),
     operations: (id) => store.operations(id),
     commit: (changes) => store.commit(changes),
     renew: (leases) => store.renew(leases),

@@ -73,6 +73,9 @@ export class WorkflowRun {
   #completed: ((position: number) => FlowStep) | null = null;
   #record: ExecutionRecord;
   #settled: readonly Attempt[];
+  /** Names of the steps whose undo the record counts on. */
+  readonly #undos: ReadonlySet<string>;
+  readonly #names = new Set<string>();
   #end: PlanEnd = { kind: "more" };
   /** The call that has not settled for the function. */
   #inFlight: string | null = null;
@@ -91,6 +94,9 @@ export class WorkflowRun {
     this.#record = record;
     this.#options = options;
     this.#settled = settledSteps(record);
+    this.#undos = new Set(
+      record.attempts.filter((row) => row.direction === "execute" && row.undo !== "none").map((row) => row.stepName),
+    );
     this.#now = record.execution.startedAt;
     this.#seed = seedOf(record.execution.startToken ?? record.execution.id);
     void this.#go();
@@ -246,8 +252,8 @@ export class WorkflowRun {
     const at: FlowPlace = { workflow: this.#name, position: this.#steps.length, pastPivot: this.#pastPivot };
     try {
       const checked = flowName(name, at);
-      const before = this.#steps.findIndex((step) => step.name === checked);
-      if (before >= 0) {
+      if (this.#names.has(checked)) {
+        const before = this.#steps.findIndex((step) => step.name === checked);
         throw misuse(
           this.#name,
           `step "${checked}" is there already at position ${before}; each step needs a name of its own`,
@@ -270,7 +276,7 @@ export class WorkflowRun {
   #add(made: FlowStep): Promise<unknown> {
     const { step } = made;
     const row = this.#settled[step.position];
-    const difference = differenceOf(this.#record, row, step);
+    const difference = differenceOf(this.#record, row, step, this.#undos);
     if (difference !== null) {
       const { name, version } = this.#options.definition.plan;
       const message = `${name} v${version}: ${difference}`;
@@ -278,6 +284,7 @@ export class WorkflowRun {
       return NEVER();
     }
     this.#steps.push(step);
+    this.#names.add(step.name);
     const { wrap } = this.#options.definition;
     for (const [name, code] of made.code) this.#code.set(name, wrap === null ? code : wrap(name, code));
     this.#inFlight = step.name;
@@ -439,7 +446,12 @@ function NEVER(): Promise<never> {
 }
 
 /** What is recorded at the step's position, if it is another step, or lacks the undo that the record counts on. */
-function differenceOf(record: ExecutionRecord, row: Attempt | undefined, step: PlanStep): string | null {
+function differenceOf(
+  record: ExecutionRecord,
+  row: Attempt | undefined,
+  step: PlanStep,
+  undos: ReadonlySet<string>,
+): string | null {
   if (row !== undefined && (row.stepName !== step.name || row.kind !== step.kind)) {
     return `the record has "${row.stepName}" (${row.kind}) at position ${step.position}, and the function reaches ` +
       `"${step.name}" (${step.kind}); ${ADVICE}`;
@@ -460,10 +472,7 @@ function differenceOf(record: ExecutionRecord, row: Attempt | undefined, step: P
   }
   for (const one of [step, ...branches]) {
     if (one.hasUndo || one.kind === "pivot") continue;
-    const counted = record.attempts.some((known) =>
-      known.stepName === one.name && known.direction === "execute" && known.undo !== "none"
-    );
-    if (counted) {
+    if (undos.has(one.name)) {
       return `the record counts on an undo of "${one.name}", and the function no longer gives it one; ${ADVICE}`;
     }
   }

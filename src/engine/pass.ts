@@ -43,9 +43,14 @@ export class Pass {
 
   /** Sees to it that the function has arrived where the record ends; false if it takes too long. */
   async begin(record: ExecutionRecord): Promise<boolean> {
+    return await this.starts(record) || await this.arrives();
+  }
+
+  /** The same, without waiting for a function that is busy with something else than its steps. */
+  async starts(record: ExecutionRecord): Promise<boolean> {
     if (this.#isAhead) this.forget();
     this.#run ??= startRun(this.#parts, this.#definition, record);
-    return await this.#run.settle() || await this.arrives();
+    return await this.#run.settle();
   }
 
   /** Follows the record, and takes the function along. */

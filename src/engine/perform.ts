@@ -119,7 +119,13 @@ function scopeOf(performance: Performance, resource: unknown): unknown {
   };
   if (execution.direction === "execute") return scope;
   const written = undoables(record).find((undoable) => undoable.step === step.name)?.written ?? undefined;
-  return { ...scope, written, stepKey: keyOf(execution.id, step.name, "execute") };
+  return { ...scope, written, stepKey: stepKeyOf(record, step.name) };
+}
+
+/** The key that the step had, which is another execution's if the step was kept from that one. */
+function stepKeyOf({ attempts, execution }: ExecutionRecord, step: string): string {
+  const row = attempts.findLast((one) => one.stepName === step && one.direction === "execute");
+  return row?.key ?? keyOf(execution.id, step, "execute");
 }
 
 /** The execution as its code sees it. */

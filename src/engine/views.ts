@@ -3,6 +3,7 @@
 import type { RunningRow } from "../domain/attempts.ts";
 import type { Attempt, Instant } from "../domain/record.ts";
 import type { Health } from "../exchange.ts";
+import type { DefinitionInUse } from "../store.ts";
 import type { StopOptions } from "./options.ts";
 
 /** A running worker. `await using` stops it at the end of the block. */
@@ -23,6 +24,12 @@ export type AttemptView = Attempt | RunningAttempt;
 
 /** An attempt that has not ended. */
 export type RunningAttempt = RunningRow;
+
+/** A definition and version that unfinished executions need. */
+export interface VersionInUse extends DefinitionInUse {
+  /** Whether this engine knows it. */
+  readonly isRegistered: boolean;
+}
 
 /** Whether the parts work. */
 export interface EngineHealth {

@@ -14,6 +14,7 @@ import { type MysqlRenewer, mysqlRenewer } from "./mysql_renew.ts";
 import { type MysqlSignaller, mysqlSignaller } from "./mysql_signal.ts";
 import { mysqlWorkerKeeper } from "./mysql_workers.ts";
 import { type Pruner, pruner } from "./prune.ts";
+import { type UnfinishedReader, unfinishedReader } from "./unfinished.ts";
 import { type Migrator, migrator } from "./schema.ts";
 import type { WorkerKeeper } from "./workers.ts";
 import { rows, type Steps, type Work } from "./work.ts";
@@ -27,6 +28,7 @@ export type MysqlWork =
   & Loader
   & Committer
   & Pruner
+  & UnfinishedReader
   & Pick<Claimer, "touch">
   & MysqlCommitter
   & MysqlInserter
@@ -53,6 +55,7 @@ export function mysqlWork(): MysqlWork {
     ...committer(dialect, maps),
     ...claimer(dialect),
     ...pruner(dialect),
+    ...unfinishedReader(dialect),
     ...mysqlCommitter(dialect, maps),
     ...mysqlInserter(dialect, maps),
     ...mysqlLoader(dialect, maps),

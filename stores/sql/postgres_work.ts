@@ -15,6 +15,7 @@ import { postgresRenewer } from "./postgres_renew.ts";
 import { type PostgresSignaller, postgresSignaller } from "./postgres_signal.ts";
 import { postgresWorkerKeeper } from "./postgres_workers.ts";
 import { type Pruner, pruner } from "./prune.ts";
+import { type UnfinishedReader, unfinishedReader } from "./unfinished.ts";
 import type { Renewer } from "./renew.ts";
 import { type Migrator, migrator } from "./schema.ts";
 import type { WorkerKeeper } from "./workers.ts";
@@ -30,6 +31,7 @@ export type PostgresWork =
   & Claimer
   & PostgresSignaller
   & Pruner
+  & UnfinishedReader
   & {
     readonly workers: WorkerKeeper;
     /** The database's clock. */
@@ -57,6 +59,7 @@ export function postgresWork(dialect: Dialect, schema: string | null): PostgresW
     ...postgresClaimer(dialect),
     ...postgresSignaller(dialect, maps),
     ...pruner(dialect),
+    ...unfinishedReader(dialect),
     workers: postgresWorkerKeeper(dialect, maps),
 
     now() {

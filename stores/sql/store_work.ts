@@ -7,6 +7,7 @@ import type { Dialect } from "./dialect.ts";
 import { type Inserter, inserter } from "./insert.ts";
 import { type Loader, loader } from "./load.ts";
 import { type Pruner, pruner } from "./prune.ts";
+import { type UnfinishedReader, unfinishedReader } from "./unfinished.ts";
 import { type Renewer, renewer } from "./renew.ts";
 import { type Migrator, migrator } from "./schema.ts";
 import { type Signaller, signaller } from "./signal.ts";
@@ -22,6 +23,7 @@ export type StoreWork =
   & Claimer
   & Signaller
   & Pruner
+  & UnfinishedReader
   & { readonly workers: WorkerKeeper };
 
 /** The work of a store in a database's dialect. */
@@ -36,6 +38,7 @@ export function storeWork(dialect: Dialect): StoreWork {
     ...claimer(dialect),
     ...signaller(dialect, maps),
     ...pruner(dialect),
+    ...unfinishedReader(dialect),
     workers: workerKeeper(dialect, maps),
   };
 }

@@ -101,6 +101,8 @@ export function checkedStore(store: Store, { world, planOf, writesAtOnce }: Chec
     transactional: store.transactional,
     load: (ids) => store.load(ids),
     status: (ids) => store.status(ids),
+    versionsInUse: () => store.versionsInUse(),
+    unfinished: (options) => store.unfinished(options),
     operations: (id) => store.operations(id),
     nextWake: (filter) => store.nextWake(filter),
     workers: store.workers,

@@ -111,6 +111,8 @@ function override(store: Store, members: Partial<Store>): Store {
     insert: (executions, tx) => store.insert(executions, tx),
     load: (ids) => store.load(ids),
     status: (ids) => store.status(ids),
+    versionsInUse: () => store.versionsInUse(),
+    unfinished: (options) => store.unfinished(options),
     operations: (id) => store.operations(id),
     commit: (changes) => store.commit(changes),
     renew: (leases) => store.renew(leases),
