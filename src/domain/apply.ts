@@ -154,6 +154,7 @@ function open(record: ExecutionRecord, step: PlanStep, plan: Plan, making: Makin
     openUndo: forward ? undoIfCutOff(step) : "none",
     openKind: step.kind,
     openBranches: forward && step.parallel !== null ? branchesToOpen(record, step, [], now) : null,
+    waitingFor: null,
     resumeCount: 0,
     ...(forward ? { deadlineAt: deadlineOf(execution, plan, now) } : {}),
   });
