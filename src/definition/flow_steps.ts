@@ -16,6 +16,8 @@ export interface FlowStep {
   readonly code: ReadonlyMap<string, StepCode>;
   /** How a parallel calls its branches, by the names of their rows. */
   readonly branches: ReadonlyMap<string, string>;
+  /** A wait for one signal of another name: it gives what was sent, though the record names the signal, too. */
+  readonly givesPayload?: boolean;
 }
 
 /** Where a step stands in its workflow. */
@@ -60,7 +62,7 @@ export function flowWait(name: string, options: unknown, at: FlowPlace): FlowSte
   const draft = waitStep(rest, place);
   if (signal === undefined) return made(name, at, draft);
   const signals = [signalName(signal, inside(place, "signal"))];
-  return made(name, at, { ...draft, step: { ...draft.step, signals } });
+  return { ...made(name, at, { ...draft, step: { ...draft.step, signals } }), givesPayload: true };
 }
 
 /** A wait for the first of several signals. */

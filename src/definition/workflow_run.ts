@@ -316,19 +316,19 @@ export class WorkflowRun {
     const schema = call.made.code.get(step.name)?.schema ?? null;
     if (schema === null || row.status === "skipped") return call.resolve(value);
     this.#inFlight = step.name;
-    const payload = step.signals === null || step.signals.length === 1
-      ? value
-      : (value as { payload: unknown }).payload;
+    const isPayload = step.signals === null || call.made.givesPayload === true;
+    const payload = isPayload ? value : (value as { payload: unknown }).payload;
     validate(schema, payload, `the payload of signal "${step.name}"`).then((accepted) => {
       this.#inFlight = null;
-      call.resolve(payload === value ? accepted : { ...(value as object), payload: accepted });
+      call.resolve(isPayload ? accepted : { ...(value as object), payload: accepted });
     }, (error) => {
       this.#inFlight = null;
       call.reject(new StepFailed(step.name, { class: "InvalidSignal", message: describeError(error).message }));
     });
   }
 
-  #valueOf({ branches, step }: FlowStep, row: Attempt): Json {
+  #valueOf({ branches, givesPayload, step }: FlowStep, row: Attempt): Json {
+    if (givesPayload === true && row.status === "succeeded") return (row.result as { readonly payload: Json }).payload;
     if (step.parallel === null || row.result !== null) return row.result;
     const results: Record<string, Json> = {};
     for (const [full, short] of branches) {
