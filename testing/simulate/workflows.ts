@@ -96,7 +96,8 @@ export function makeWorkflow(
     makeWork(run, random, { name: `${name}_instead`, kind: "step", hasUndo: pivotAt === Infinity, options }),
   ]));
   const hooks = (["completed", "compensated"] as const).filter(() => random() < 0.4);
-  const abortsAt = random() < 0.15 ? between(random, 0, count - 1) : null;
+  // Behind the pivot it would be blocked for good.
+  const abortsAt = random() < 0.15 ? between(random, 0, Math.min(pivotAt, count - 1)) : null;
   const drawn = new Map<string, string>();
   const head = { version: options.version, ...deadline, ...partition };
   const definition = workflow(
