@@ -32,8 +32,8 @@ export function follow(
   let current = before === null ? record : advance(record, before);
   let hintEpoch = options.hintEpoch;
   // It has just looked at what it called, which has not ended: another look, at once, would see the same.
-  const { dueAt } = current.execution;
-  const hasLooked = before !== null && isCalling(current.execution) && dueAt !== null && dueAt > options.now;
+  const isLater = (current.execution.dueAt ?? Infinity) > options.now;
+  const hasLooked = before !== null && isCalling(current.execution) && isLater;
   if (hasLooked) return { change, last: { kind: "drop", why: "not_due" } };
   for (;;) {
     const decision = next(current, plan, { ...options, hintEpoch });

@@ -8,7 +8,7 @@ import type { Definition } from "../definition/definition.ts";
 import { type Followed, leftToHint } from "../domain/follow.ts";
 import type { Making } from "../domain/making.ts";
 import { guard } from "../domain/next.ts";
-import { endBranch, openMore, parallelState } from "../domain/parallel.ts";
+import { openMore, parallelState } from "../domain/parallel.ts";
 import { type Plan, type PlanStep, stepOf } from "../domain/plan.ts";
 import type { ExecutionRecord, OpenBranch } from "../domain/record.ts";
 import type { Outcome } from "../domain/outcome.ts";
@@ -362,7 +362,7 @@ class Turn {
       const current: ExecutionRecord = change === null ? record : advance(record, change);
       if (current.execution.openBranches === null) break;
       const rows = making.rows + (change?.attempts.length ?? 0);
-      const ended = endBranch(current, name, outcome, plan, { ...making, rows });
+      const ended = this.#parts.decisions.endBranch(current, name, outcome, plan, { ...making, rows });
       change = change === null ? ended : join(change, ended);
     }
     return change;

@@ -45,7 +45,8 @@ export function checkedStore(store: Store, { world, planOf, writesAtOnce }: Chec
     const violation = findViolation(record, planOf(execution)) ??
       (before === undefined ? null : findTransitionViolation(before, record)) ??
       rules.findViolation(before ?? null, record, planOf(execution)) ??
-      findEndOfRunning(record.attempts.slice(before?.attempts.length ?? 0), world);
+      findEndOfRunning(record.attempts.slice(before?.attempts.length ?? 0), world) ??
+      findCalledLeft(record, record.attempts.slice(before?.attempts.length ?? 0), world);
     world.onWrite(before ?? null, record);
     if (violation === null) return;
     world.report(`execution ${execution.id} after ${how}: ${violation}`);
@@ -145,6 +146,23 @@ function findEndOfRunning(ended: readonly Attempt[], world: World): string | nul
     }
     const isNews = row.status === "succeeded" && row.worker !== null;
     if (isNews && ranIn === undefined) return `${row.stepName} is recorded succeeded, and its code never ran`;
+  }
+  return null;
+}
+
+/** What was called ends before the call has a result, and is undone before the call is. */
+function findCalledLeft({ attempts }: ExecutionRecord, ended: readonly Attempt[], world: World): string | null {
+  for (const row of ended) {
+    if (row.status !== "succeeded" || (row.kind !== "call" && row.kind !== "call_result")) continue;
+    const isUndo = row.direction === "compensate";
+    if (row.kind === "call" && !isUndo) continue;
+    const name = isUndo ? row.stepName : row.stepName.slice(0, -"/result".length);
+    const call = attempts.find((one) => one.stepName === name && one.status === "succeeded");
+    const { id = null } = call?.result as { readonly id?: string } | null ?? {};
+    const status = id === null ? undefined : world.truth.get(id)?.execution.status;
+    if (status === undefined) continue; // it was never started
+    const isRight = isUndo ? status === "compensated" || status === "failed" : status === "completed";
+    if (!isRight) return `${row.stepName} is ${isUndo ? "undone" : "over"}, and what it called is ${status}`;
   }
   return null;
 }

@@ -106,7 +106,7 @@ export async function runOnce(options: RunOptions): Promise<RunEnd> {
     violation: world.violation,
     fired: dice.fired,
     history: world.history ?? [],
-    records: [...world.truth.values()],
+    records: [...[...world.pruned.values()].map(({ record }) => record), ...world.truth.values()],
     virtualMs: clock.now() - VIRTUAL_EPOCH,
   };
 }
@@ -177,6 +177,7 @@ async function conclude(parts: Parts): Promise<void> {
       [...world.truth.values()].every((record) => isResting(record, world));
     if (!await move(world, REST_WITHIN_MS, isAtRest)) return world.report(describeRestless(world));
     if (world.violation !== null) return;
+    await prune(parts, round);
     if (!mendAll(parts, round)) break;
   }
   if (!await move(world, SETTLE_WITHIN_MS, () => storm.areWaitersServed)) {
@@ -201,9 +202,38 @@ async function moveUntil(world: World, promise: Promise<unknown>): Promise<boole
 }
 
 async function endsOf(world: World, store: Store): Promise<readonly SimulatedEnd[]> {
-  return await Promise.all(
+  const left = await Promise.all(
     [...world.truth].map(async ([id, record]) => ({ record, operations: await store.operations(id) })),
   );
+  return [...world.pruned.values(), ...left];
+}
+
+/** Longer than a client repeats what it asks for, and a process stands still. */
+const KEPT_FOR_MS = 900_000;
+
+/**
+ * Deletes what has ended long ago. What another one called is needed as long as that one is there: it may be sent on, or
+ * be undone by its own caller.
+ */
+async function prune({ store, world }: Parts, round: number): Promise<void> {
+  if (world.dice.roll(`prune ${round}`) < 0.5) return;
+  const before = new Map(
+    await Promise.all(
+      [...world.truth].map(async ([id, record]) => [id, { record, operations: await store.operations(id) }] as const),
+    ),
+  );
+  const statuses = ["completed", "compensated", "failed"] as const;
+  await store.prune({ finishedBefore: world.clock.now() - KEPT_FOR_MS, statuses, limit: 1_000 });
+  const ids = [...before.keys()];
+  const gone = (await store.load(ids)).flatMap((record, index) => record === null ? [ids[index]!] : []);
+  for (const id of gone) {
+    const { parentId, status } = before.get(id)!.record.execution;
+    world.note("store", () => `prune: ${id} is gone`);
+    if (!isFinished(status)) world.report(`execution ${id} is ${status}, and was deleted`);
+    if (parentId !== null && before.has(parentId)) world.report(`execution ${id} was deleted before its caller`);
+    world.pruned.set(id, before.get(id)!);
+    world.truth.delete(id);
+  }
 }
 
 /** Whether nothing will happen to it by itself. */
