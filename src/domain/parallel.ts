@@ -77,8 +77,9 @@ export function branchesToOpen(
   running: readonly OpenBranch[],
   now: Instant,
 ): readonly OpenBranch[] {
+  const { deadlineAt } = record.execution;
   const { failed, ready } = parallelState(record, step, now);
-  if (failed !== null) return [];
+  if (failed !== null || (deadlineAt !== null && deadlineAt <= now)) return [];
   const free = (step.parallel?.concurrency ?? 0) - running.length;
   return ready.slice(0, Math.max(0, free)).map((branch) => ({
     step: branch.name,
@@ -127,11 +128,6 @@ export function endBranch(
   return join(ended, openMore(advance(record, ended), plan, making));
 }
 
-/** One that was parked, since nobody seemed to work on it, is not any more: its worker has just shown that it does. */
-function unparked(execution: Execution): Execution {
-  return execution.status === "blocked" ? { ...execution, ...lifted(execution) } : execution;
-}
-
 /** Opens what has become ready meanwhile; closes the parallel where nothing runs and nothing is ready. */
 export function openMore(record: ExecutionRecord, plan: Plan, making: OpeningMaking): Change {
   const execution = unparked(record.execution);
@@ -140,13 +136,27 @@ export function openMore(record: ExecutionRecord, plan: Plan, making: OpeningMak
   const running = execution.openBranches ?? [];
   const isHeld = step === null || execution.request !== null || !mayOpen;
   const more = isHeld ? [] : branchesToOpen(record, step, running, now);
-  if (running.length + more.length > 0) {
-    return changeOf(execution, more.length === 0 ? {} : { openBranches: [...running, ...more] });
-  }
+  if (running.length + more.length > 0) return stillOpen(execution, [...running, ...more], making);
   const { failed, retryAt } = step === null ? { failed: null, retryAt: null } : parallelState(record, step, now);
   const at = failed !== null || execution.request !== null ? now : retryAt ?? now;
   const dueAt = Math.min(at, Math.max(now, execution.deadlineAt ?? at));
   return changeOf(execution, { ...closedWithoutRow(execution), dueAt, wakeAt: dueAt, resumeCount: 0 });
+}
+
+/** It was parked only because nobody seemed to work on it; its worker has just shown that it does. */
+function unparked(execution: Execution): Execution {
+  return execution.status === "blocked" ? { ...execution, ...lifted(execution) } : execution;
+}
+
+/**
+ * The lease is written together with the rest of the row, so it is renewed: a heartbeat that came in between must not be
+ * undone. One from a later time makes the commit stale.
+ */
+function stillOpen(execution: Execution, openBranches: readonly OpenBranch[], { leaseMs, now }: Making): Change {
+  const dueAt = Math.max(execution.dueAt ?? now, now + leaseMs);
+  return changeOf(execution, { openBranches, dueAt, wakeAt: dueAt }, {
+    expired: { token: execution.owner ?? "", at: dueAt },
+  });
 }
 
 function rowOfOutcome(

@@ -490,7 +490,7 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
 
   /**
    * Deletes finished executions, the oldest first, with everything that belongs to them. Their ids are free again.
-   * Returns how many; call it until it returns less than the limit.
+   * What a workflow has called goes after it. Returns how many; call it until it returns less than the limit.
    *
    * @throws {SagaError} `invalid_options`
    */

@@ -8,7 +8,7 @@ import type { Definition } from "../definition/definition.ts";
 import { type Followed, leftToHint } from "../domain/follow.ts";
 import type { Making } from "../domain/making.ts";
 import { guard } from "../domain/next.ts";
-import { endBranch, openMore, parallelState } from "../domain/parallel.ts";
+import { openMore, parallelState } from "../domain/parallel.ts";
 import { type Plan, type PlanStep, stepOf } from "../domain/plan.ts";
 import type { ExecutionRecord, OpenBranch } from "../domain/record.ts";
 import type { Outcome } from "../domain/outcome.ts";
@@ -185,7 +185,8 @@ class Turn {
     const running = new Map<string, { readonly own: OpenAttempt; readonly branch: OpenBranch }>();
     const ended: Ended[] = [];
     let wake = Promise.withResolvers<void>();
-    let unsettled = 0;
+    // Left as they are: who begins one again would run the same try twice.
+    const unsettled = new Set<string>();
     const begin = (branch: OpenBranch) => {
       const own = new OpenAttempt(attempt.token);
       const stop = attempt.onAbort((why) => own.abort(why, `"${branch.step}" is to stop: ${why}`));
@@ -193,7 +194,7 @@ class Turn {
       void this.#runBranch(own, branch).then((end) => {
         stop();
         running.delete(branch.step);
-        if (end === "unsettled") unsettled++;
+        if (end === "unsettled") unsettled.add(branch.step);
         else if (end !== "written") ended.push(end);
         wake.resolve();
       });
@@ -204,8 +205,14 @@ class Turn {
         // The last branch was a transaction, and its commit has closed the parallel.
         return { kind: "written", record: this.#record, opened: this.#opened };
       }
-      for (const branch of execution.openBranches ?? []) {
-        if (!running.has(branch.step) && !ended.some(({ name }) => name === branch.step)) begin(branch);
+      const isBegun = ({ step: name }: OpenBranch) =>
+        running.has(name) || unsettled.has(name) || ended.some((one) => one.name === name);
+      const opened = (execution.openBranches ?? []).filter((branch) => !isBegun(branch));
+      // The commit that opened them may have taken its time.
+      const isLate = opened.length > 0 && !(await this.#hasTimeLeft(attempt));
+      for (const branch of opened) {
+        if (isLate) unsettled.add(branch.step);
+        else begin(branch);
       }
       const state = parallelState(this.#record, step, this.#parts.clock.now());
       if (state.failed !== null && step.parallel?.failFast === true) {
@@ -220,7 +227,7 @@ class Turn {
         cancel?.();
         wake = Promise.withResolvers<void>();
         const isReady = parallelState(this.#record, step, this.#parts.clock.now()).ready.length > 0;
-        if (ended.length === 0 && (running.size === 0 || unsettled > 0 || !isReady)) continue;
+        if (ended.length === 0 && (running.size === 0 || unsettled.size > 0 || !isReady)) continue;
       }
       const ends = ended.splice(0);
       const written = await this.#write(attempt, ends);
@@ -266,10 +273,11 @@ class Turn {
 
   /** The code is entered with at least half of its lease left, so that it does not lose it at once. */
   async #hasTimeLeft(attempt: OpenAttempt): Promise<boolean> {
-    const { attemptStartedAt, dueAt } = this.#record.execution;
-    const half = ((dueAt ?? 0) - (attemptStartedAt ?? 0)) / 2;
-    const { clock } = this.#parts;
-    let begin = attemptStartedAt ?? 0;
+    const { attemptStartedAt, dueAt, openBranches } = this.#record.execution;
+    const { clock, settings } = this.#parts;
+    // That of a parallel is renewed by each commit that keeps it open.
+    let begin = openBranches === null ? attemptStartedAt ?? 0 : (dueAt ?? 0) - settings.leaseMs;
+    const half = ((dueAt ?? 0) - begin) / 2;
     for (let tries = 0; clock.now() > begin + half; tries++) {
       // Each renewal counts from when it was sent: a store that is so slow would cost the code its lease all the same.
       if (tries === MAX_RENEWALS) return false;
@@ -370,7 +378,7 @@ class Turn {
       const current: ExecutionRecord = change === null ? record : advance(record, change);
       if (current.execution.openBranches === null) break;
       const rows = making.rows + (change?.attempts.length ?? 0);
-      const ended = endBranch(current, name, outcome, plan, { ...opening, rows });
+      const ended = this.#parts.decisions.endBranch(current, name, outcome, plan, { ...opening, rows });
       change = change === null ? ended : join(change, ended);
     }
     return change;
