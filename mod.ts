@@ -59,4 +59,5 @@ export {
 } from "./src/errors.ts";
 export * from "./src/exchange.ts";
 export * from "./src/logger.ts";
+export * from "./src/queries.ts";
 export * from "./src/store.ts";

@@ -10,6 +10,8 @@ export type SagaErrorCode =
   | "invalid_definition"
   /** An option of the engine, a store, an exchange or an operation is wrong. */
   | "invalid_options"
+  /** A filter, limit, cursor, range or bucket of a query is wrong. */
+  | "invalid_query"
   /** The input is not what the definition asks for. */
   | "invalid_input"
   /** A value that JSON would lose or change, or that is too large. */

@@ -19,7 +19,15 @@ interface Layer {
 const LAYERS: Readonly<Record<string, Layer>> = {
   domain: { paths: ["src/domain/"], mayImport: [] },
   contracts: {
-    paths: ["src/store.ts", "src/exchange.ts", "src/errors.ts", "src/clock.ts", "src/logger.ts"],
+    paths: [
+      "src/store.ts",
+      "src/queries.ts",
+      "src/queries/",
+      "src/exchange.ts",
+      "src/errors.ts",
+      "src/clock.ts",
+      "src/logger.ts",
+    ],
     mayImport: ["domain", "src/definition/scope.ts"],
     external: [/^node:timers$/],
   },

@@ -13,6 +13,7 @@ import type { Change } from "./domain/change.ts";
 import type { Json } from "./domain/json.ts";
 import type { Execution, ExecutionRecord, Instant, Operation, Request, Status } from "./domain/record.ts";
 import type { Tx } from "./definition/scope.ts";
+import type { Queries } from "./queries.ts";
 
 /** Keeps executions, their attempts, signals and operations. */
 export interface Store {
@@ -108,6 +109,9 @@ export interface Store {
    * finished still and have no unfinished parent. Oldest first, one transaction. Returns how many.
    */
   prune(options: PruneOptions): Promise<number>;
+
+  /** What a console asks; left out by stores that cannot answer it. The engine never calls it. */
+  readonly queries?: Queries;
 
   /** The database's clock. */
   now(): Promise<Instant>;

@@ -12,6 +12,7 @@ import type { Change } from "../src/domain/change.ts";
 import type { Attempt, Execution, ExecutionRecord, Instant, Operation } from "../src/domain/record.ts";
 import { isActive, isFinished } from "../src/domain/record.ts";
 import { SagaError, show } from "../src/errors.ts";
+import type { Queries } from "../src/queries.ts";
 import type {
   Claimed,
   ClaimOptions,
@@ -32,6 +33,7 @@ import type {
   WorkerRow,
 } from "../src/store.ts";
 import { isolate, isolateAttempt, isolateExecution, isolateOperation, isolateSignal } from "./memory/isolate.ts";
+import { memoryQueries } from "./memory/queries.ts";
 import { WakeIndex } from "./memory/wake_index.ts";
 
 /** A store in this process's memory. */
@@ -83,6 +85,7 @@ class Memory implements MemoryStore {
   readonly kind = "memory";
   readonly transactional = false;
   readonly workers: WorkerDirectory;
+  readonly queries: Queries;
   readonly #clock: Clock;
   readonly #rows = new Map<string, Row>();
   /** Who holds which active slot. */
@@ -101,6 +104,8 @@ class Memory implements MemoryStore {
       list: (now) => this.#answer(() => this.#alive(now)),
       unserved: (options) => this.#answer(() => this.#unserved(options)),
     };
+    const records = () => [...this.#rows.values()].map((row) => row.record);
+    this.queries = memoryQueries({ all: records, answer: (question) => this.#answer(question) });
   }
 
   insert(executions: readonly Execution[], tx?: unknown): Promise<readonly InsertAnswer[]> {

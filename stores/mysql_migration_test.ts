@@ -3,10 +3,10 @@ import { isSagaError } from "../src/errors.ts";
 import { anExecution } from "../testing/factories.ts";
 import { driverError, dropDatabasesAtTheEnd, emptyDatabase, meddledPool, query, withMysql } from "./fixtures/mysql.ts";
 import { mysqlStore } from "./mysql.ts";
-import { MYSQL_MIGRATIONS } from "./sql/mysql_schema.ts";
+import { MIGRATIONS } from "./sql/migrations.ts";
 
 const SCRIPT = new URL("./fixtures/mysql_process.ts", import.meta.url).pathname;
-const VERSIONS = MYSQL_MIGRATIONS.map(({ version }) => version);
+const VERSIONS = MIGRATIONS.map(({ version }) => version);
 
 async function versionsOf(url: string): Promise<readonly unknown[]> {
   return (await query("select version from leveret_schema order by version", url)).map((row) => Number(row.version));

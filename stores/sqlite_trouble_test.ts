@@ -52,8 +52,7 @@ for (
       const store = sqliteStore({ path: `${folder}/saga.db` });
       await assert.rejects(store.load(["a"]), (error) => {
         assert.ok(isSagaError(error, "schema_missing"));
-        assert.match(error.message, new RegExp(`^Cannot make the tables in .*saga\\.db.*${name}.*rename it`));
-        assert.ok(error.cause instanceof Error);
+        assert.match(error.message, new RegExp(`^Cannot make the tables.*${name}.*rename it`));
         return true;
       });
       await store.close();

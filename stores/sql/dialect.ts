@@ -8,16 +8,24 @@ import type { SqlValue } from "./work.ts";
  * quotes around the names that some database reserves, and nothing that only one database understands.
  */
 export interface Dialect {
-  /** Types of columns. */
-  readonly types: ColumnTypes;
+  /** What columns are declared as. */
+  readonly types: DeclaredTypes;
   /** What follows the closing bracket of `create table`. */
   readonly tableOptions: string;
   /** A select with one row if there is a table of the name that it is given. */
   readonly tableExists: string;
+  /** A select of a table's columns by their `name`, in order, given the table's. */
+  readonly columnsOf: string;
+  /** A select of a table's indexes by their `name`, given the table's. */
+  readonly indexesOf: string;
   /** How the index of {@linkcode Claimer} finds what has to be looked at. */
   readonly wake: WakeIndex;
   /** What is said about the tables once they are there. */
   readonly afterTables: readonly string[];
+  /** What follows a column in an index that is made of so many characters of it; empty where there is no limit. */
+  indexPrefix(length: number | null): string;
+  /** Drops an index of a table. */
+  dropIndex(name: string, table: string): string;
   /** Limits an index to some rows, where the database can; where it cannot, the index holds all of them. */
   onlyWhere(condition: string): string;
 
@@ -60,6 +68,16 @@ export interface WakeIndex {
   readonly column: string;
   /** What the index is made of, after the partition. */
   readonly indexed: string;
+}
+
+/** What columns are declared as: names by how long they can be, since some databases limit what an index can hold. */
+export interface DeclaredTypes extends Omit<ColumnTypes, "name"> {
+  /** An id, or a name: of 255 characters at most. */
+  readonly id: string;
+  /** What is made of an id and a name: a key, an active slot, a token. */
+  readonly key: string;
+  /** One of a few words. */
+  readonly word: string;
 }
 
 /** The types of columns by what they keep. */

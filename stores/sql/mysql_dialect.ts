@@ -26,13 +26,16 @@ const COLLATIONS: Readonly<Record<Flavour, string>> = {
  *
  * - Instants are numbers since a `datetime` is shifted by the time zones of session and driver, and cut to milliseconds
  *   by the driver's dates; a pool that was handed in may have any of these settings.
+ * - Every name has a length, since an index is limited to 3,072 bytes, at four for each character.
  * - JSON is text since MySQL's own type sorts the keys and rounds numbers, and since MariaDB's, and its `json_valid`,
  *   refuse more than 32 levels.
  */
 export const mysqlDialect: Dialect = {
   types: {
     sequence: "bigint not null auto_increment primary key",
-    name: "varchar(255)",
+    id: "varchar(255)",
+    key: "varchar(512)",
+    word: "varchar(32)",
     text: "longtext",
     integer: "bigint",
     real: "double",
@@ -42,6 +45,12 @@ export const mysqlDialect: Dialect = {
   // What creates tables has to know the server: see mysqlDialectOf().
   tableOptions: "",
   tableExists: "select 1 from information_schema.tables where table_schema = database() and table_name = ?",
+  columnsOf: "select column_name as name from information_schema.columns" +
+    " where table_schema = database() and table_name = ? order by ordinal_position",
+  indexesOf: "select distinct index_name as name from information_schema.statistics" +
+    " where table_schema = database() and table_name = ?",
+  indexPrefix: (length) => length === null ? "" : `(${length})`,
+  dropIndex: (name, table) => `drop index ${name} on ${table}`,
   // Neither server has indexes of some rows; null is the first value of an index, so a range passes over it.
   onlyWhere: () => "",
   wake: { column: "", indexed: "wake_at" },

@@ -11,7 +11,6 @@ import { type Flavour, mysqlDialect, mysqlDialectOf } from "./mysql_dialect.ts";
 import { type MysqlInserter, mysqlInserter } from "./mysql_insert.ts";
 import { type MysqlLoader, mysqlLoader } from "./mysql_load.ts";
 import { type MysqlRenewer, mysqlRenewer } from "./mysql_renew.ts";
-import { MYSQL_MIGRATIONS, refuseStrangers } from "./mysql_schema.ts";
 import { type MysqlSignaller, mysqlSignaller } from "./mysql_signal.ts";
 import { mysqlWorkerKeeper } from "./mysql_workers.ts";
 import { type Pruner, pruner } from "./prune.ts";
@@ -49,7 +48,7 @@ export function mysqlWork(): MysqlWork {
   const maps = mappings(dialect);
   const lock = dialect.text(`select 1 from saga_executions where id = ?${dialect.forUpdate}`);
   return {
-    isPending: migrator(dialect, MYSQL_MIGRATIONS).isPending,
+    isPending: migrator(dialect).isPending,
     ...loader(dialect, maps),
     ...committer(dialect, maps),
     ...claimer(dialect),
@@ -62,13 +61,7 @@ export function mysqlWork(): MysqlWork {
     ...mysqlSignaller(dialect, maps),
     workers: mysqlWorkerKeeper(dialect, maps),
 
-    migrateOn(flavour, now) {
-      const { migrate } = migrator(mysqlDialectOf(flavour), MYSQL_MIGRATIONS);
-      return function* (): Steps<void> {
-        yield* refuseStrangers();
-        yield* migrate(now)();
-      };
-    },
+    migrateOn: (flavour, now) => migrator(mysqlDialectOf(flavour)).migrate(now),
 
     lock(id) {
       return function* (): Steps<void> {

@@ -20,6 +20,8 @@ const HANDED_OVER: Readonly<Record<keyof ColumnTypes, string>> = {
   json: "json",
 };
 
+const NAME = 'text collate "C"';
+
 /** Our tables, as they stand in the texts; the names of indexes and columns go on after them. */
 const TABLES = /\b(?:saga_(?:executions|step_attempts|signals|operations|workers)|leveret_schema)\b/g;
 
@@ -33,10 +35,13 @@ const TABLES = /\b(?:saga_(?:executions|step_attempts|signals|operations|workers
  */
 export function postgresDialect(schema: string | null): Dialect {
   const prefix = schema === null ? "" : `${quoted(schema)}.`;
+  const inSchema = schema === null ? "any (current_schemas(false))" : literal(schema);
   return {
     types: {
       sequence: "bigint generated always as identity",
-      name: 'text collate "C"',
+      id: NAME,
+      key: NAME,
+      word: NAME,
       text: "text",
       integer: "int",
       real: "float8",
@@ -45,9 +50,12 @@ export function postgresDialect(schema: string | null): Dialect {
     },
     tableOptions: "",
     // Not to_regclass(): behind a lock that was waited for it still knows what was not there before.
-    tableExists: `select 1 from pg_catalog.pg_tables where tablename = ? and schemaname = ${
-      schema === null ? "any (current_schemas(false))" : literal(schema)
-    }`,
+    tableExists: `select 1 from pg_catalog.pg_tables where tablename = ? and schemaname = ${inSchema}`,
+    columnsOf: "select column_name as name from information_schema.columns" +
+      ` where table_name = ? and table_schema = ${inSchema} order by ordinal_position`,
+    indexesOf: `select indexname as name from pg_catalog.pg_indexes where tablename = ? and schemaname = ${inSchema}`,
+    indexPrefix: () => "",
+    dropIndex: (name) => `drop index ${prefix}${name}`,
     wake: WAKE,
     afterTables: [
       // Room for three more versions on the row's own page, or every step would have to touch every index.

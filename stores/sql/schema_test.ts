@@ -2,12 +2,14 @@ import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { isSagaError } from "../../src/errors.ts";
 import { T0 } from "../../testing/factories.ts";
-import { type Migration, MIGRATIONS, migrator } from "./schema.ts";
+import { type Migration, MIGRATIONS } from "./migrations.ts";
+import { migrator } from "./schema.ts";
 import { SqliteConnection } from "./sqlite_connection.ts";
 import { sqliteDialect } from "./sqlite_dialect.ts";
+import { addTable, optional } from "./tables.ts";
 
 function aMigration(version: number, olderMayRun: boolean): Migration {
-  return { version, olderMayRun, statements: () => [`create table example_${version} (id integer)`] };
+  return { version, olderMayRun, changes: () => [addTable(`example_${version}`, [optional("id", "integer")])] };
 }
 
 /** A database that knows these migrations, all applied. */
@@ -44,7 +46,9 @@ Deno.test("migrate() applies what is missing, once", () => {
 });
 
 Deno.test("migrate() that fails in the middle leaves nothing behind", () => {
-  const broken: Migration = { version: 1, olderMayRun: false, statements: () => ["create table a (id)", "nonsense"] };
+  const changes = () =>
+    [addTable("a", [optional("id", "integer")]), { kind: "statements", up: ["nonsense"], down: [] }] as const;
+  const broken: Migration = { version: 1, olderMayRun: false, changes };
   using database = new DatabaseSync(":memory:");
   const connection = new SqliteConnection(database);
   assert.throws(() => connection.write(migrator(sqliteDialect, [broken]).migrate(T0)), /nonsense/);

@@ -10,7 +10,9 @@ const MAX_MICROSECONDS = Number.MAX_SAFE_INTEGER;
 export const sqliteDialect: Dialect = {
   types: {
     sequence: "integer primary key",
-    name: "text",
+    id: "text",
+    key: "text",
+    word: "text",
     text: "text",
     integer: "integer",
     real: "real",
@@ -19,6 +21,10 @@ export const sqliteDialect: Dialect = {
   },
   tableOptions: " strict",
   tableExists: "select 1 from sqlite_master where type = 'table' and name = ?",
+  columnsOf: "select name from pragma_table_info(?)",
+  indexesOf: "select name from pragma_index_list(?)",
+  indexPrefix: () => "",
+  dropIndex: (name) => `drop index ${name}`,
   wake: { column: "", indexed: "wake_at" },
   afterTables: [],
   onlyWhere: (condition) => ` where ${condition}`,

@@ -1,0 +1,158 @@
+/**
+ * The history of the tables: a list of migrations that is only ever appended to.
+ *
+ * **To add one**, write `{ version, olderMayRun, changes }` at the end of {@linkcode MIGRATIONS}, with the changes that
+ * `tables.ts` makes: `addTable`, `addColumn`, `addIndex`. All databases take them from here, and the way back follows
+ * from them. What differs between databases is a member of the dialect that `changes` is given.
+ *
+ * Each index serves a query, named beside it; what no query needs is paid for by every commit. `last_progress_at` is in
+ * none, and of the columns that every step changes at most `wake_at` is in one.
+ */
+
+import type { Dialect } from "./dialect.ts";
+import { addIndex, addTable, key, optional, required, type SchemaChange, SEQUENCE } from "./tables.ts";
+
+/** One step of the schema's history. Never changed once released. */
+export interface Migration {
+  readonly version: number;
+  /** Whether code that knows only the versions before may go on using the database. */
+  readonly olderMayRun: boolean;
+  changes(dialect: Dialect): readonly SchemaChange[];
+}
+
+/** All migrations, oldest first, with versions from 1 and without gaps. */
+export const MIGRATIONS: readonly Migration[] = [
+  { version: 1, olderMayRun: false, changes: firstTables },
+];
+
+function firstTables({ wake, afterTables }: Dialect): readonly SchemaChange[] {
+  return [
+    // What never changes stands first: a database that logs only where a row differs has less to write at every step.
+    addTable("saga_executions", [
+      key("id", "id"),
+      required("saga_name", "id"),
+      required("saga_version", "integer"),
+      optional("resource_type", "key"),
+      optional("resource_id", "key"),
+      required("partition", "id"),
+      required("input", "json"),
+      optional("active_key", "key"),
+      optional("parent_id", "key"),
+      optional("start_token", "key"),
+      optional("trace", "text"),
+      required("started_at", "instant"),
+      optional("deadline_at", "instant"),
+      optional("active_slot", "key"),
+      required("signals_seen", "integer"),
+      required("epoch", "integer"),
+      required("direction", "word"),
+      required("status", "word"),
+      required("current_step", "id"),
+      required("attempt", "integer"),
+      optional("attempt_started_at", "instant"),
+      optional("owner", "key"),
+      optional("open_undo", "word"),
+      optional("open_kind", "word"),
+      optional("due_at", "instant"),
+      optional("wake_at", "instant"),
+      required("resume_count", "integer"),
+      required("revision", "integer"),
+      required("last_progress_at", "instant"),
+      optional("waiting_for", "key"),
+      required("context", "json"),
+      optional("request", "json"),
+      optional("output", "json"),
+      optional("failure", "json"),
+      optional("compensation_failure", "json"),
+      optional("blocked_reason", "word"),
+      optional("finished_at", "instant"),
+      optional("duration_ms", "real"),
+    ], wake.column),
+    // claimDue, nextWake: the oldest wake times of one partition, without a look at the finished.
+    addIndex("saga_executions_wake", "saga_executions", {
+      columns: ["partition", wake.indexed],
+      where: `${wake.indexed} is not null`,
+    }),
+    // One active execution per key, and the answer to who holds it.
+    addIndex("saga_executions_active_slot", "saga_executions", {
+      columns: ["active_slot"],
+      isUnique: true,
+      where: "active_slot is not null",
+    }),
+    // unserved: those that came to a stop because nobody knew their definition.
+    addIndex("saga_executions_blocked", "saga_executions", {
+      columns: ["blocked_reason"],
+      where: "blocked_reason is not null",
+    }),
+    // prune: the oldest of the finished.
+    addIndex("saga_executions_finished", "saga_executions", {
+      columns: ["finished_at"],
+      where: "finished_at is not null",
+    }),
+
+    addTable("saga_step_attempts", [
+      SEQUENCE,
+      required("id", "id"),
+      required("saga_execution_id", "id"),
+      required("step_name", "id"),
+      required("direction", "word"),
+      required("epoch", "integer"),
+      required("attempt", "integer"),
+      required("kind", "word"),
+      required("position", "integer"),
+      required("status", "word"),
+      required("started_at", "instant"),
+      required("finished_at", "instant"),
+      required("duration_ms", "real"),
+      optional("error_class", "text"),
+      optional("error_message", "text"),
+      optional("error_backtrace", "text"),
+      optional("retry_at", "instant"),
+      optional("result", "json"),
+      required("undo", "word"),
+      required("key", "key"),
+      optional("reason", "text"),
+      optional("worker", "key"),
+    ]),
+    // An attempt is recorded once. load and prune: the attempts of an execution.
+    addIndex("saga_step_attempts_once", "saga_step_attempts", {
+      columns: ["saga_execution_id", "step_name", "direction", "epoch", "attempt"],
+      isUnique: true,
+    }),
+
+    addTable("saga_signals", [
+      SEQUENCE,
+      required("id", "id"),
+      required("saga_execution_id", "id"),
+      required("name", "id"),
+      optional("payload", "json"),
+      optional("signal_id", "id"),
+      required("created_at", "instant"),
+      optional("consumed_at", "instant"),
+    ]),
+    // A signal id is stored once; nulls do not collide. load, commit and prune: the signals of an execution.
+    addIndex("saga_signals_once", "saga_signals", { columns: ["saga_execution_id", "signal_id"], isUnique: true }),
+
+    addTable("saga_operations", [
+      SEQUENCE,
+      required("id", "id"),
+      required("saga_execution_id", "id"),
+      required("action", "word"),
+      optional("actor", "text"),
+      optional("reason", "text"),
+      optional("detail", "json"),
+      required("at", "instant"),
+    ]),
+    // operations and prune: the operations of an execution.
+    addIndex("saga_operations_execution", "saga_operations", { columns: ["saga_execution_id"] }),
+
+    addTable("saga_workers", [
+      key("id", "id"),
+      required("partitions", "json"),
+      required("definitions", "json"),
+      required("seen_at", "instant"),
+      required("until", "instant"),
+    ]),
+    { kind: "statements", up: afterTables, down: [] },
+  ];
+}

@@ -1,0 +1,97 @@
+/** What a schema is made of, as data: each database writes its own texts from it. */
+
+import type { DeclaredTypes, Dialect } from "./dialect.ts";
+
+/** A column of a table. */
+export interface Column {
+  readonly name: string;
+  readonly type: keyof DeclaredTypes;
+  readonly isRequired: boolean;
+  readonly isKey: boolean;
+}
+
+/** A table, without its indexes. */
+export interface Table {
+  readonly name: string;
+  readonly columns: readonly Column[];
+  /** What is declared after the columns, on one database only: a comma and the text. */
+  readonly more: string;
+}
+
+/** An index of a table. */
+export interface Index {
+  readonly name: string;
+  readonly table: string;
+  /** Names, without quotes. */
+  readonly columns: readonly string[];
+  readonly isUnique: boolean;
+  /** Rows that are in it, where the database has indexes of some rows; all if it is null. */
+  readonly where: string | null;
+  /** Of how many characters of a column the index is made where the database limits its length. */
+  readonly prefixes: Readonly<Record<string, number>>;
+}
+
+/** One change of the schema, which can be made, made again without harm, and taken back. */
+export type SchemaChange =
+  | { readonly kind: "table"; readonly table: Table }
+  | { readonly kind: "column"; readonly table: string; readonly column: Column }
+  | { readonly kind: "index"; readonly index: Index }
+  /** Statements of one database's own. They must bear being repeated. */
+  | { readonly kind: "statements"; readonly up: readonly string[]; readonly down: readonly string[] };
+
+/** A new table. */
+export function addTable(name: string, columns: readonly Column[], more: string = ""): SchemaChange {
+  return { kind: "table", table: { name, columns, more } };
+}
+
+/** A new column, of {@linkcode optional}: rows that are there have none, and older code writes none. */
+export function addColumn(table: string, column: Column): SchemaChange {
+  return { kind: "column", table, column };
+}
+
+/** A new index. Columns that every step changes cost every step; see CONTRIBUTING.md. */
+export function addIndex(
+  name: string,
+  table: string,
+  { columns, isUnique = false, where = null, prefixes = {} }:
+    & Pick<Index, "columns">
+    & Partial<Pick<Index, "isUnique" | "where" | "prefixes">>,
+): SchemaChange {
+  return { kind: "index", index: { name, table, columns, isUnique, where, prefixes } };
+}
+
+/** A column that may be null. */
+export function optional(name: string, type: keyof DeclaredTypes): Column {
+  return { name, type, isRequired: false, isKey: false };
+}
+
+/** A column that every row has. */
+export function required(name: string, type: keyof DeclaredTypes): Column {
+  return { name, type, isRequired: true, isKey: false };
+}
+
+/** The primary key. */
+export function key(name: string, type: keyof DeclaredTypes): Column {
+  return { name, type, isRequired: true, isKey: true };
+}
+
+/** A number that the database gives to each row, ascending. */
+export const SEQUENCE: Column = { name: "sequence", type: "sequence", isRequired: false, isKey: false };
+
+/** The text that makes a table. */
+export function createTable({ name, columns, more }: Table, dialect: Dialect): string {
+  const declared = columns.map((column) => `\n  ${declarationOf(column, dialect)}`).join(",");
+  return `create table ${name} (${declared}${more}\n)${dialect.tableOptions}`;
+}
+
+/** A column as it stands in the text that makes it. */
+export function declarationOf({ name, type, isRequired, isKey }: Column, { types }: Dialect): string {
+  return `"${name}" ${types[type]}${isRequired ? " not null" : ""}${isKey ? " primary key" : ""}`;
+}
+
+/** The text that makes an index. */
+export function createIndex({ name, table, columns, isUnique, where, prefixes }: Index, dialect: Dialect): string {
+  const list = columns.map((column) => `"${column}"${dialect.indexPrefix(prefixes[column] ?? null)}`).join(", ");
+  const rows = where === null ? "" : dialect.onlyWhere(where);
+  return `create ${isUnique ? "unique " : ""}index ${name} on ${table} (${list})${rows}`;
+}
