@@ -69,6 +69,7 @@ export function statusOf(error: unknown): 400 | 404 | 409 | 503 | null {
 const STATUSES: Readonly<Partial<Record<SagaErrorCode, 400 | 404 | 409 | 503>>> = {
   invalid_input: 400,
   invalid_options: 400,
+  invalid_query: 400,
   not_storable: 400,
   not_found: 404,
   active_key_taken: 409,

@@ -1,7 +1,7 @@
 /** Reads pages of executions. */
 
 import type { Engine } from "../../src/engine/engine.ts";
-import type { Counts, ExecutionPage, Queries, Sort } from "../../src/queries.ts";
+import type { ExecutionPage, Queries, Sort } from "../../src/queries.ts";
 import type { ConsoleSettings } from "../options.ts";
 import { count } from "../view/format.ts";
 import type { ListModel } from "../view/model.ts";
@@ -53,14 +53,15 @@ export async function readList(
     rows: page.rows.map((row) => rowModel(row, engine.definitions)),
     next: page.next,
     problem: null,
-    note: noteOf(page, counts),
+    note: noteOf(page, maxRows),
   };
 }
 
-function noteOf({ searched }: ExecutionPage, { total }: Counts): string | null {
+function noteOf({ searched }: ExecutionPage, maxRows: number): string | null {
   if (searched === null) return null;
-  if (searched.isComplete && !total.isAtLeast) return null;
-  return searched.isComplete
-    ? `Searched ${count(searched.rows)} executions`
-    : `Searched ${count(searched.rows)} executions so far, the latest first; there is more to search`;
+  const notes = [
+    searched.isCut ? `Searched the first ${count(maxRows)} executions in this order; "show more" goes on from there.` : "",
+    searched.isFailuresCut ? `Searched the newest ${count(maxRows)} failed tries only; older ones were left out.` : "",
+  ];
+  return notes.filter((note) => note !== "").join(" ") || null;
 }

@@ -314,12 +314,13 @@ function recentOf(finished: FinishedSince, since: number): RecentModel {
     finished: [
       ...finished.finished,
       ...finished.replays.filter(({ id }) => !finished.finished.some((one) => one.id === id)),
-    ].map(({ id, sagaName, status, currentStep, startedAt }) => ({
+    ].map(({ id, sagaName, status, currentStep, startedAt, finishedAt }) => ({
       id,
       saga: sagaName,
       state: status,
       step: currentStep,
       startedAt,
+      finishedAt,
       way: wayOf(replayed.get(id)),
     })),
   };

@@ -8,10 +8,10 @@ import type { LineModel, StepModel, TokenModel } from "./model.ts";
 import { LATE_AT, MEDIAN_AT, placeOf } from "./position.ts";
 
 const LANES = 3;
-const LANE_TOP = 8;
-const LANE_STEP = 11;
-const RAIL_Y = 45;
-const STRIP_Y = 36;
+const LANE_TOP = 6;
+const LANE_STEP = 10;
+const TRACK_Y = 32;
+const RAIL_Y = 40;
 
 interface LineProps {
   readonly line: LineModel;
@@ -74,15 +74,15 @@ function Step({ step, saga, now, range }: StepProps): VNode {
   const name = step.name === "" ? "between steps" : step.name;
   return (
     <div class="step" role="listitem" data-step={step.name}>
-      <svg class="moving" role="img" aria-label={describe(step)}>
+      <svg role="img" aria-label={describe(step)}>
         {step.timing === null ? null : (
           <>
-            <rect class="bay" x={`${LATE_AT}%`} width={`${100 - LATE_AT}%`} y="1" height="34" />
-            <line class="edge" x1={`${MEDIAN_AT}%`} x2={`${MEDIAN_AT}%`} y1="30" y2="35" />
+            <rect class="bay" x={`${LATE_AT}%`} width={`${100 - LATE_AT}%`} y="0" height={TRACK_Y} />
+            <line class="edge" x1={`${MEDIAN_AT}%`} x2={`${MEDIAN_AT}%`} y1={TRACK_Y - 5} y2={TRACK_Y} />
           </>
         )}
-        <line class="track" x1="0" x2="100%" y1="35" y2="35" />
-        <line class="edge" x1="0" x2="0" y1="1" y2="38" />
+        <line class="track" x1="0" x2="100%" y1={TRACK_Y} y2={TRACK_Y} />
+        <line class="edge" x1="0" x2="0" y1="0" y2={TRACK_Y + 3} />
         {step.ages === null ? null : <Density ages={step.ages} />}
         {step.compensating > 0 ? <line class="rail" x1="0" x2="100%" y1={RAIL_Y} y2={RAIL_Y} /> : null}
         {forward.map((token, at) => (
@@ -166,8 +166,8 @@ function Density({ ages }: { readonly ages: readonly number[] }): VNode {
             key={at}
             x={`${(100 * at / ages.length).toFixed(2)}%`}
             width={`${(100 / ages.length - 0.4).toFixed(2)}%`}
-            y={STRIP_Y - 1}
-            height="5"
+            y={TRACK_Y - 2}
+            height="4"
             fill-opacity={(0.2 + 0.8 * value / most).toFixed(2)}
           />
         )

@@ -33,41 +33,30 @@ export function MapScreen({ model, live }: MapProps): VNode {
   return (
     <>
       <div class="head">
-        <h1 class={model.verdict.isCalm ? "verdict calm" : "verdict"} role="status">
-          {model.verdict.parts.map(({ text, href }, at) =>
-            href === null ? <span key={at}>{text}</span> : <a key={at} href={href}>{text}</a>
-          )}
-        </h1>
-        <Freshness asOf={model.now} live={live} />
-      </div>
-      <Troubles troubles={model.troubles} />
-      <div class="row apart">
-        <Counts counts={model.counts} range={model.range} />
-        <div class="row">
-          {live === null ? null : (
-            <label class="row quiet">
-              Order
-              <select value={live.order} onChange={(event) => live.sort(event.currentTarget.value as "trouble" | "name")}>
-                <option value="trouble">by trouble</option>
-                <option value="name">A–Z</option>
-              </select>
-            </label>
-          )}
-          <nav class="seg" aria-label="Range">
-            {Object.keys(RANGES).map((range) => (
-              <a
-                key={range}
-                href={`./${query({ range })}`}
-                aria-current={range === model.range ? "true" : undefined}
-                data-range={range}
-              >
-                {range.replace(/(\d+)/, "$1 ")}
-              </a>
-            ))}
-          </nav>
+        <div role="status">
+          <h1 class="verdict">
+            {model.verdict.parts.map(({ text, href }, at) =>
+              href === null ? <span key={at}>{text}</span> : <a key={at} href={href}>{text}</a>
+            )}
+          </h1>
+        </div>
+        <div class="row apart">
+          <Freshness asOf={model.now} live={live} />
+          <div class="row">
+            {live === null ? null : (
+              <label class="row quiet">
+                Order
+                <select value={live.order} onChange={(event) => live.sort(event.currentTarget.value as "trouble" | "name")}>
+                  <option value="trouble">by trouble</option>
+                  <option value="name">A–Z</option>
+                </select>
+              </label>
+            )}
+            <Ranges range={model.range} />
+          </div>
         </div>
       </div>
-      <Key />
+      <Troubles troubles={model.troubles} />
       <div class="lines" id="lines">
         {model.lines.length === 0 ? <p class="empty">No saga is known and none was started yet.</p> : null}
         {ordered(model.lines, live).map((line) => (
@@ -82,12 +71,28 @@ export function MapScreen({ model, live }: MapProps): VNode {
           />
         ))}
       </div>
+      <div class="head">
+        <Counts counts={model.counts} range={model.range} />
+        <Key />
+      </div>
       <Throughput series={model.throughput} now={model.now} />
       <div class="two">
         <Groups groups={model.groups} now={now} range={model.range} />
         <Waiting rows={model.waiting} total={model.stalled} now={now} />
       </div>
     </>
+  );
+}
+
+function Ranges({ range: picked }: { readonly range: string }): VNode {
+  return (
+    <nav class="seg" aria-label="Range">
+      {Object.keys(RANGES).map((range) => (
+        <a key={range} href={`./${query({ range })}`} aria-current={range === picked ? "true" : undefined}>
+          {range.replace(/(\d+)/, "$1 ")}
+        </a>
+      ))}
+    </nav>
   );
 }
 
@@ -128,7 +133,7 @@ function Count({ name, value, word, href }: {
 
 const KEY: readonly (readonly [MarkName, string])[] = [
   ["running", "running"],
-  ["compensating", "compensating, on the rail below"],
+  ["compensating", "compensating, on the rail"],
   ["stalled", "stalled"],
   ["blocked", "blocked"],
   ["waiting", "waiting for a signal"],
@@ -156,9 +161,9 @@ function Key(): VNode {
           <rect x="37" width="7" height="9" fill="var(--sunken)" />
           <path d="M0 9.5h44M.5 1v9M26.5 6v4" stroke="var(--edge-strong)" fill="none" />
         </svg>
-        to the median, to 95 %, overdue
+        median, 95 %, overdue
       </li>
-      <li>tokens: the oldest, then an even sample</li>
+      <li>drawn: the oldest, then an even sample</li>
     </ul>
   );
 }
@@ -174,16 +179,16 @@ function Groups({ groups, now, range }: {
       {groups.length === 0
         ? <p class="quiet">{`No try has failed in ${range}.`}</p>
         : (
-          <table class="cards">
+          <table class="fixed cards">
             <thead>
               <tr>
                 <th>Error</th>
-                <th>Where</th>
-                <th class="num">Tries</th>
-                <th>
+                <th class="c-where">Where</th>
+                <th class="c-tries num">Tries</th>
+                <th class="c-spark">
                   <span class="sr">By time</span>
                 </th>
-                <th class="num">First, last</th>
+                <th class="c-when num">First, last</th>
               </tr>
             </thead>
             <tbody>
@@ -242,13 +247,13 @@ function Waiting({ rows, total, now }: {
         {total > rows.length ? <a href={termsHref({ stalled: "" })}>{`All ${count(total)}`}</a> : null}
       </div>
       {rows.length === 0 ? <p class="quiet">Nothing is stalled.</p> : (
-        <table class="cards">
+        <table class="fixed cards">
           <thead>
             <tr>
-              <th>State</th>
-              <th>Where</th>
+              <th class="c-mark">State</th>
+              <th class="c-where">Where</th>
               <th>Execution</th>
-              <th class="num">No progress since</th>
+              <th class="c-when num">Since</th>
             </tr>
           </thead>
           <tbody>
@@ -262,8 +267,8 @@ function Waiting({ rows, total, now }: {
                   <div class="quiet">{row.step === "" ? "between steps" : row.step}</div>
                 </td>
                 <td class="wide">
-                  <a href={executionHref(row.id)} class="mono">{row.id}</a>
-                  <div class="quiet">{row.resource}</div>
+                  <a href={executionHref(row.id)} class="mono cut block" title={row.id}>{row.id}</a>
+                  <div class="quiet cut">{row.resource}</div>
                 </td>
                 <td class="num">
                   {since(row.progressAt, now)}

@@ -152,6 +152,7 @@ export interface FinishedModel {
   readonly state: string;
   readonly step: string;
   readonly startedAt: number;
+  readonly finishedAt: number;
   /** The steps on its way, and whether they were undone there; null where it is not known. */
   readonly way: readonly { readonly step: string; readonly isUndo: boolean }[] | null;
 }
