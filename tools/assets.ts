@@ -44,8 +44,10 @@ async function bundle(entry: string, output: string): Promise<void> {
 
 /** Comments and the white space of the layout; what is in quotes stays as it is. */
 function smallerCss(css: string): string {
-  return css.replace(/\/\*[\s\S]*?\*\//g, "").replace(/("[^"]*")|\s*([{};,])\s*|\s+/g, (_all, quoted, mark) =>
-    quoted ?? mark ?? " ").replaceAll(";}", "}").trim();
+  return css.replace(/\/\*[\s\S]*?\*\//g, "").replace(
+    /("[^"]*")|\s*([{};,])\s*|\s+/g,
+    (_all, quoted, mark) => quoted ?? mark ?? " ",
+  ).replaceAll(";}", "}").trim();
 }
 
 function moduleOf(files: ReadonlyMap<string, Uint8Array>): string {

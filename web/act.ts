@@ -79,7 +79,9 @@ async function carryOut(engine: Engine, { id, name, by, epoch, body }: {
   }
 }
 
-function stateOf({ id, status, epoch }: { readonly id: string; readonly status: string; readonly epoch: number }): object {
+function stateOf(
+  { id, status, epoch }: { readonly id: string; readonly status: string; readonly epoch: number },
+): object {
   return { id, status, epoch };
 }
 

@@ -103,8 +103,8 @@ export function consoleSettings(options: ConsoleOptions): ConsoleSettings {
   functionsAt(given, ["authorize", "actor", "redact", "traceUrl"]);
   const { authorize, actor, redact, traceUrl, logger } = options;
   return {
-    authorize: authorize ?? ((request, action, surroundings) =>
-      action === "read" && isFromThisMachine(request, surroundings)),
+    authorize: authorize ??
+      ((request, action, surroundings) => action === "read" && isFromThisMachine(request, surroundings)),
     readOnly: flagAt(inside(MAKE, "readOnly"), given.readOnly),
     actor: actor ?? (() => undefined),
     title: titleAt(given.title),

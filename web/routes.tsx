@@ -9,14 +9,14 @@ import type { Visit } from "./console.ts";
 import { act, ACTION_NAMES, isActionName } from "./act.ts";
 import type { ConsoleSettings } from "./options.ts";
 import { numberAt, rangeOf, sortOf, textAt } from "./parameters.ts";
-import { BULK_LIMIT, readBulk } from "./reads/bulk_reads.ts";
+import { readBulk } from "./reads/bulk_reads.ts";
 import { detailReads, shownRecord } from "./reads/detail_reads.ts";
 import { readDoctor } from "./reads/doctor_reads.ts";
-import { readList, type ListRequest } from "./reads/list_reads.ts";
+import { type ListRequest, readList } from "./reads/list_reads.ts";
 import { mapReads } from "./reads/map_reads.ts";
 import { detailText, doctorText, listCsv, listText, mapText } from "./text_twins.ts";
 import { ActionForm } from "./view/action_form.tsx";
-import { BulkScreen } from "./view/bulk.tsx";
+import { BulkNote, BulkScreen } from "./view/bulk.tsx";
 import { DoctorScreen } from "./view/doctor.tsx";
 import { ExecutionScreen } from "./view/execution.tsx";
 import { canonical, ExecutionsScreen, PlainField } from "./view/executions.tsx";
@@ -52,11 +52,14 @@ export function routes(engine: Engine, queries: Queries, settings: ConsoleSettin
 
   app.get("/", async (context) => {
     const model = await map.map(rangeOf(context));
-    return await page(context.req.raw, (
-      <Page {...frame(context)} heading="Map" screen="map" data={model}>
-        <MapScreen model={model} live={null} />
-      </Page>
-    ));
+    return await page(
+      context.req.raw,
+      (
+        <Page {...frame(context)} heading="Map" screen="map" data={model}>
+          <MapScreen model={model} live={null} />
+        </Page>
+      ),
+    );
   });
   app.get("/map.txt", async (context) => await text(context.req.raw, mapText(await map.map(rangeOf(context)))));
   app.get("/map.json", async (context) => await json(context.req.raw, await map.map(rangeOf(context))));
@@ -80,15 +83,21 @@ export function routes(engine: Engine, queries: Queries, settings: ConsoleSettin
     const model = await readList(sources, asked);
     const { access } = context.env.visit;
     const bulk = (await access.allowed()).filter((one) => one === "retry" || one === "compensate");
-    return await page(context.req.raw, (
-      <Page {...frame(context)} heading="Executions" screen="executions" data={{ model, bulk }}>
-        <ExecutionsScreen model={model} live={null} field={<PlainField />} bulk={bulk} />
-      </Page>
-    ), { status: model.problem === null ? 200 : 400 });
+    return await page(
+      context.req.raw,
+      (
+        <Page {...frame(context)} heading="Executions" screen="executions" data={{ model, bulk }}>
+          <ExecutionsScreen model={model} live={null} field={<PlainField />} bulk={bulk} />
+        </Page>
+      ),
+      { status: model.problem === null ? 200 : 400 },
+    );
   });
   app.get("/api/executions", async (context) => {
     const model = await readList(sources, listRequest(context));
-    return model.problem === null ? await refreshed(context.req.raw, model) : await problem(context.req.raw, 400, model.problem);
+    return model.problem === null
+      ? await refreshed(context.req.raw, model)
+      : await problem(context.req.raw, 400, model.problem);
   });
   app.get("/api/names", async (context) => await refreshed(context.req.raw, { now: 0, ...await queries.names() }));
   app.get("/executions.txt", async (context) => {
@@ -103,7 +112,10 @@ export function routes(engine: Engine, queries: Queries, settings: ConsoleSettin
     const rows = await everyRow(listRequest(context));
     if (!Array.isArray(rows)) return await problem(context.req.raw, 400, String(rows));
     return await text(context.req.raw, listCsv(rows), {
-      headers: { "content-type": "text/csv; charset=utf-8", "content-disposition": 'attachment; filename="executions.csv"' },
+      headers: {
+        "content-type": "text/csv; charset=utf-8",
+        "content-disposition": 'attachment; filename="executions.csv"',
+      },
     });
   });
 
@@ -123,11 +135,14 @@ export function routes(engine: Engine, queries: Queries, settings: ConsoleSettin
   app.get("/executions/:id", async (context) => {
     const model = await detail(context.req.param("id"), await context.env.visit.access.allowed());
     if (model === null) return await missing(context);
-    return await page(context.req.raw, (
-      <Page {...frame(context)} heading={`${model.row.saga} ${model.row.id}`} screen="execution" data={model}>
-        <ExecutionScreen model={model} live={null} />
-      </Page>
-    ));
+    return await page(
+      context.req.raw,
+      (
+        <Page {...frame(context)} heading={`${model.row.saga} ${model.row.id}`} screen="execution" data={model}>
+          <ExecutionScreen model={model} live={null} />
+        </Page>
+      ),
+    );
   });
   app.get("/api/executions/:id", async (context) => {
     const model = await detail(context.req.param("id"), await context.env.visit.access.allowed());
@@ -152,41 +167,55 @@ export function routes(engine: Engine, queries: Queries, settings: ConsoleSettin
     const action = model?.actions.find((one) => one.action === name);
     if (model === null || !isActionName(name)) return await missing(context);
     if (action === undefined) return await problem(context.req.raw, 403, `You may not ${name} executions`);
-    return await page(context.req.raw, (
-      <Page {...frame(context)} heading={action.label} screen="confirm" data={{ model, action }}>
-        <p class="quiet">
-          {`${model.row.saga} `}
-          <a class="mono" href={executionHref(id)}>{id}</a>
-        </p>
-        {action.refused === null ? null : <p class="notice bad" role="alert">{`Not now: ${action.refused}`}</p>}
-        <div class="panel" id="confirm">
-          <ActionForm
-            action={action}
-            waitingFor={model.waitingFor}
-            problem={null}
-            isBusy={action.refused !== null}
-            send={null}
-            cancel={<a class="button" href={executionHref(id)}>Cancel</a>}
-          />
-        </div>
-        <noscript>
-          <p class="notice">
-            {"Without a script the browser cannot send this safely. From a terminal, with your login: "}
-            <code>
-              {`curl -X POST -H 'Content-Type: application/json' -H 'X-Leveret: 1' -H 'Origin: ${
-                settings.origins[0] ?? new URL(context.req.url).origin
-              }' -d '{"reason":"…"}' …/api/executions/${encodeURIComponent(id)}/${name}`}
-            </code>
+    return await page(
+      context.req.raw,
+      (
+        <Page {...frame(context)} heading={action.label} screen="confirm" data={{ model, action }}>
+          <p class="quiet">
+            {`${model.row.saga} `}
+            <a class="mono" href={executionHref(id)}>{id}</a>
           </p>
-        </noscript>
-      </Page>
-    ));
+          {action.refused === null ? null : <p class="notice bad" role="alert">{`Not now: ${action.refused}`}</p>}
+          <div class="panel" id="confirm">
+            <ActionForm
+              action={action}
+              waitingFor={model.waitingFor}
+              problem={null}
+              isBusy={action.refused !== null}
+              send={null}
+              cancel={<a class="button" href={executionHref(id)}>Cancel</a>}
+            />
+          </div>
+          <noscript>
+            <p class="notice">
+              {"Without a script the browser cannot send this safely. From a terminal, with your login: "}
+              <code>
+                {`curl -X POST -H 'Content-Type: application/json' -H 'X-Leveret: 1' -H 'Origin: ${
+                  settings.origins[0] ?? new URL(context.req.url).origin
+                }' -d '{"reason":"…"}' …/api/executions/${encodeURIComponent(id)}/${name}`}
+              </code>
+            </p>
+          </noscript>
+        </Page>
+      ),
+    );
   });
   for (const name of ACTION_NAMES) {
-    app.post(`/api/executions/:id/${name}`, (context) =>
-      act(engine, settings, { request: context.req.raw, id: context.req.param("id"), name, access: context.env.visit.access }));
-    app.all(`/api/executions/:id/${name}`, async (context) =>
-      await json(context.req.raw, { error: "Actions are posted" }, { status: 405, headers: { allow: "POST" } }));
+    app.post(
+      `/api/executions/:id/${name}`,
+      (context) =>
+        act(engine, settings, {
+          request: context.req.raw,
+          id: context.req.param("id"),
+          name,
+          access: context.env.visit.access,
+        }),
+    );
+    app.all(
+      `/api/executions/:id/${name}`,
+      async (context) =>
+        await json(context.req.raw, { error: "Actions are posted" }, { status: 405, headers: { allow: "POST" } }),
+    );
   }
 
   app.get("/bulk", async (context) => {
@@ -196,33 +225,56 @@ export function routes(engine: Engine, queries: Queries, settings: ConsoleSettin
       return await problem(context.req.raw, 403, `You may not ${action} executions`);
     }
     const model = await readBulk(sources, action, textAt(context, "q"));
-    return await page(context.req.raw, (
-      <Page {...frame(context)} heading={action === "retry" ? "Retry many" : "Compensate many"} screen="bulk" data={model}>
-        <BulkScreen model={model}>
-          <p class="notice">{`Carrying it out needs a script: it goes one by one, and can be stopped. At most ${BULK_LIMIT} at a time.`}</p>
-        </BulkScreen>
-      </Page>
-    ), { status: model.problem === null ? 200 : 400 });
+    return await page(
+      context.req.raw,
+      (
+        <Page
+          {...frame(context)}
+          heading={action === "retry" ? "Retry many" : "Compensate many"}
+          screen="bulk"
+          data={model}
+        >
+          <BulkScreen model={model}>
+            <BulkNote />
+          </BulkScreen>
+        </Page>
+      ),
+      { status: model.problem === null ? 200 : 400 },
+    );
   });
 
   app.get("/doctor", async (context) => {
     const model = await readDoctor(engine, queries, settings);
-    return await page(context.req.raw, (
-      <Page {...frame(context)} heading="Doctor" screen="doctor">
-        <DoctorScreen model={model} />
-      </Page>
-    ));
+    return await page(
+      context.req.raw,
+      (
+        <Page {...frame(context)} heading="Doctor" screen="doctor">
+          <DoctorScreen model={model} />
+        </Page>
+      ),
+    );
   });
-  app.get("/doctor.txt", async (context) => await text(context.req.raw, doctorText(await readDoctor(engine, queries, settings))));
+  app.get(
+    "/doctor.txt",
+    async (context) => await text(context.req.raw, doctorText(await readDoctor(engine, queries, settings))),
+  );
   app.get("/doctor.json", async (context) => await json(context.req.raw, await readDoctor(engine, queries, settings)));
 
   async function missing(context: Context<Env>): Promise<Response> {
     const back = { href: "executions", word: "To the list of executions" };
-    return await page(context.req.raw, (
-      <Page {...frame(context)} heading="Not found" screen="error">
-        <Message heading="There is no such page" text="The execution may have been pruned, or the address may be mistyped." back={back} />
-      </Page>
-    ), { status: 404 });
+    return await page(
+      context.req.raw,
+      (
+        <Page {...frame(context)} heading="Not found" screen="error">
+          <Message
+            heading="There is no such page"
+            text="The execution may have been pruned, or the address may be mistyped."
+            back={back}
+          />
+        </Page>
+      ),
+      { status: 404 },
+    );
   }
   app.notFound((context) =>
     context.env.visit.path.startsWith("/api/")

@@ -28,18 +28,24 @@ export function mapText(model: MapModel): string {
         some(step.failed, "failed tries"),
       ])),
     ]),
-    ...section("Needs attention", groups.map((group) => [
-      count(group.occurrences),
-      `${group.saga} ${group.step}`,
-      `${group.error}: ${oneLine(group.message)}`,
-      `since ${since(group.firstAt, now)}, last ${relative(group.lastAt, now)}`,
-    ])),
-    ...section("Waiting the longest", waiting.map((row) => [
-      relative(row.progressAt, now),
-      `${row.saga} ${row.step}`,
-      row.id,
-      row.resource ?? "",
-    ])),
+    ...section(
+      "Needs attention",
+      groups.map((group) => [
+        count(group.occurrences),
+        `${group.saga} ${group.step}`,
+        `${group.error}: ${oneLine(group.message)}`,
+        `since ${since(group.firstAt, now)}, last ${relative(group.lastAt, now)}`,
+      ]),
+    ),
+    ...section(
+      "Waiting the longest",
+      waiting.map((row) => [
+        relative(row.progressAt, now),
+        `${row.saga} ${row.step}`,
+        row.id,
+        row.resource ?? "",
+      ]),
+    ),
     ...model.troubles.map(({ part, message }) => `Not shown: ${part}. ${message}`),
   ]);
 }
@@ -61,7 +67,7 @@ export function listText(model: ListModel): string {
       row.id,
       oneLine([row.errorClass, row.error].filter(Boolean).join(": ")),
     ])),
-    ...(model.next === null ? [] : ["", "There are more: ?cursor="  + model.next]),
+    ...(model.next === null ? [] : ["", "There are more: ?cursor=" + model.next]),
   ]);
 }
 
@@ -77,22 +83,31 @@ export function detailText(model: DetailModel): string {
     `started ${moment(row.startedAt)}, last progress ${moment(row.progressAt)} (${relative(row.progressAt, now)})`,
     ...(model.finishedAt === null ? [] : [`finished ${moment(model.finishedAt)}`]),
     ...[model.failure, model.compensationFailure].flatMap((failure) =>
-      failure === null ? [] : ["", `${failure.class} at ${failure.step ?? "no step"}: ${oneLine(failure.message)}`,
-        ...failure.causes.map((cause) => `  because of ${oneLine(cause)}`)]
+      failure === null ? [] : [
+        "",
+        `${failure.class} at ${failure.step ?? "no step"}: ${oneLine(failure.message)}`,
+        ...failure.causes.map((cause) => `  because of ${oneLine(cause)}`),
+      ]
     ),
-    ...section("Attempts", model.attempts.map((one) => [
-      moment(one.startedAt),
-      labelOf(one),
-      one.status === "abandoned" ? "outcome unknown" : one.status,
-      one.durationMs === null ? "" : duration(one.durationMs),
-      oneLine([one.errorClass, one.errorMessage, one.reason].filter(Boolean).join(": ")),
-    ])),
-    ...section("Operations", model.operations.map((one) => [
-      moment(one.at),
-      words(one.action),
-      one.actor ?? "",
-      oneLine(one.reason ?? ""),
-    ])),
+    ...section(
+      "Attempts",
+      model.attempts.map((one) => [
+        moment(one.startedAt),
+        labelOf(one),
+        one.status === "abandoned" ? "outcome unknown" : one.status,
+        one.durationMs === null ? "" : duration(one.durationMs),
+        oneLine([one.errorClass, one.errorMessage, one.reason].filter(Boolean).join(": ")),
+      ]),
+    ),
+    ...section(
+      "Operations",
+      model.operations.map((one) => [
+        moment(one.at),
+        words(one.action),
+        one.actor ?? "",
+        oneLine(one.reason ?? ""),
+      ]),
+    ),
     "",
     "Context",
     model.context.text + (model.context.isCut ? "…" : ""),
@@ -105,18 +120,22 @@ export function doctorText({ findings, workers, now }: DoctorModel): string {
     `as of ${moment(now)} UTC`,
     "",
     ...table(findings.map(({ isGood, what, detail }) => [isGood ? "works" : "LOOK HERE", what, oneLine(detail)])),
-    ...section("Workers", workers.map(({ id, partitions, definitions, seenAt }) => [
-      id,
-      partitions.join(","),
-      definitions.join(","),
-      `seen ${relative(seenAt, now)}`,
-    ])),
+    ...section(
+      "Workers",
+      workers.map(({ id, partitions, definitions, seenAt }) => [
+        id,
+        partitions.join(","),
+        definitions.join(","),
+        `seen ${relative(seenAt, now)}`,
+      ]),
+    ),
   ]);
 }
 
 /** Comma-separated values of rows; what spreadsheets would take for a formula is made text. */
 export function listCsv(rows: readonly RowModel[]): string {
-  const head = "id,status,saga,version,step,resource_type,resource_id,partition,started_at,duration_ms,attempts,error_class,error";
+  const head =
+    "id,status,saga,version,step,resource_type,resource_id,partition,started_at,duration_ms,attempts,error_class,error";
   const lines = rows.map((row) =>
     [
       row.id,

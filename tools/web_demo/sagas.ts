@@ -94,7 +94,10 @@ export const refund = saga<{ order: string; cents: number; reason: string }, Nee
     run: ({ resources }) => resources.services.call("book_ledger", 900),
     undo: ({ resources }) => resources.services.call("unbook_ledger", 900),
   })
-  .step("transfer", { retry: { attempts: 3, delay: "5s" }, run: ({ resources }) => resources.services.call("transfer", 6_500) })
+  .step("transfer", {
+    retry: { attempts: 3, delay: "5s" },
+    run: ({ resources }) => resources.services.call("transfer", 6_500),
+  })
   .step("notify", ({ resources }) => resources.services.call("notify", 500));
 
 /** A bill as a PDF. */
@@ -103,7 +106,10 @@ export const invoice = saga<{ account: string; month: string }, Needs>("billing.
     await resources.services.call("collect_usage", 5_200);
     return { lines: [{ sku: "seat", count: 12 }, { sku: "storage", count: 310 }] };
   })
-  .step("render_pdf", { retry: { attempts: 3, delay: "4s" }, run: ({ resources }) => resources.services.call("render_pdf", 9_000) })
+  .step("render_pdf", {
+    retry: { attempts: 3, delay: "4s" },
+    run: ({ resources }) => resources.services.call("render_pdf", 9_000),
+  })
   .step("archive", ({ resources }) => resources.services.call("archive", 1_100))
   .step("send_mail", ({ resources }) => resources.services.call("send_mail", 800));
 

@@ -58,7 +58,10 @@ export class Animation {
     if (legs.length === 0) return;
     const circle = document.createElementNS(SVG, "circle");
     circle.setAttribute("r", "4.25");
-    circle.setAttribute("class", `token ${seen === null ? "ghost " : ""}${legs[0]!.isBack ? "compensating" : "running"}`);
+    circle.setAttribute(
+      "class",
+      `token ${seen === null ? "ghost " : ""}${legs[0]!.isBack ? "compensating" : "running"}`,
+    );
     this.#ghosts.push({ saga: one.saga, legs, state: one.state, circle, wait: Math.round(delayMs / TICK_MS), age: 0 });
   }
 
@@ -140,7 +143,10 @@ function legsFrom(
   if (from < 0) return [];
   if (seen.isBack || state === "compensated" || state === "compensation_failed") {
     const first: Leg = { step: seen.step, from: seen.x, to: 0, isBack: true };
-    return [first, ...steps.slice(0, from).reverse().map((name): Leg => ({ step: name, from: 100, to: 0, isBack: true }))];
+    return [
+      first,
+      ...steps.slice(0, from).reverse().map((name): Leg => ({ step: name, from: 100, to: 0, isBack: true })),
+    ];
   }
   const to = state === "completed" ? steps.length - 1 : Math.max(from, steps.indexOf(step));
   const legs = steps.slice(from, to + 1).map((name): Leg => ({ step: name, from: 0, to: 100, isBack: false }));

@@ -1,8 +1,8 @@
 /** Carries out a bulk action one by one: a canary first, then ten, then the rest; it can be stopped, and stops itself. */
 
 import type { VNode } from "preact";
-import { useRef, useState } from "preact/hooks";
-import { BulkScreen } from "../view/bulk.tsx";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { BulkNote, BulkScreen } from "../view/bulk.tsx";
 import { count, plural } from "../view/format.ts";
 import { executionHref } from "../view/href.ts";
 import type { BulkModel } from "../view/model.ts";
@@ -63,19 +63,38 @@ export function BulkIsland({ model }: { readonly model: BulkModel }): VNode {
   const failed = results.filter(({ isDone }) => !isDone);
   const isBusy = phase === "going" || phase === "watching";
   const batches = [1, 10, left].filter((many, at, list) => many <= left && many > 0 && list.indexOf(many) === at);
+  const [isHydrated, setHydrated] = useState(false);
+  useEffect(() => setHydrated(true), []);
+  if (!isHydrated) {
+    return (
+      <BulkScreen model={model}>
+        <BulkNote />
+      </BulkScreen>
+    );
+  }
   return (
     <BulkScreen model={model}>
       {eligible.length === 0 ? <p class="notice">There is nothing to do.</p> : (
         <div class="panel form">
           <label>
             Reason, for the audit trail
-            <input value={reason} onInput={(event) => setReason(event.currentTarget.value)} maxLength={500} autocomplete="off" />
+            <input
+              value={reason}
+              onInput={(event) => setReason(event.currentTarget.value)}
+              maxLength={500}
+              autocomplete="off"
+            />
           </label>
           {left > FEW
             ? (
               <label>
                 {`For more than ${FEW} at once, type the number: ${eligible.length}`}
-                <input value={typed} onInput={(event) => setTyped(event.currentTarget.value)} inputMode="numeric" autocomplete="off" />
+                <input
+                  value={typed}
+                  onInput={(event) => setTyped(event.currentTarget.value)}
+                  inputMode="numeric"
+                  autocomplete="off"
+                />
               </label>
             )
             : null}
@@ -88,7 +107,13 @@ export function BulkIsland({ model }: { readonly model: BulkModel }): VNode {
                 disabled={isBusy || (many > FEW && !isSure)}
                 onClick={() => void go(many)}
               >
-                {many === 1 && left > 1 ? "One first" : many === left && done > 0 ? `The rest: ${count(many)}` : many === left ? `All ${count(many)}` : `${count(many)}`}
+                {many === 1 && left > 1
+                  ? "One first"
+                  : many === left && done > 0
+                  ? `The rest: ${count(many)}`
+                  : many === left
+                  ? `All ${count(many)}`
+                  : `${count(many)}`}
               </button>
             ))}
             {isBusy ? <button type="button" onClick={() => void (isStopped.current = true)}>Stop</button> : null}
@@ -96,7 +121,9 @@ export function BulkIsland({ model }: { readonly model: BulkModel }): VNode {
           <div role="status">
             {done === 0 ? null : (
               <p>
-                {`${count(done)} of ${count(eligible.length)}; ${count(done - failed.length)} done, ${plural(failed.length, "refusal")}`}
+                {`${count(done)} of ${count(eligible.length)}; ${count(done - failed.length)} done, ${
+                  plural(failed.length, "refusal")
+                }`}
                 {phase === "watching" ? ". Watching whether the same error returns…" : ""}
               </p>
             )}
@@ -136,7 +163,11 @@ async function errorOf(id: string): Promise<SeenError | null> {
   const response = await fetch(`api/${executionHref(id)}`, { cache: "no-store" }).catch(() => null);
   if (response === null || !response.ok) return null;
   const { attempts, failure }: {
-    attempts: readonly { readonly errorClass: string | null; readonly errorMessage: string | null; readonly startedAt: number }[];
+    attempts: readonly {
+      readonly errorClass: string | null;
+      readonly errorMessage: string | null;
+      readonly startedAt: number;
+    }[];
     failure: { readonly class: string; readonly message: string; readonly at: number } | null;
   } = await response.json();
   const last = attempts.findLast(({ errorClass }) => errorClass !== null);

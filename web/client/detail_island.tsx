@@ -31,10 +31,11 @@ export function DetailIsland({ first }: { readonly first: DetailModel }): VNode 
       fail: setTrouble,
     }), []);
   useEffect(() => setHydrated(true), []);
-  useEffect(() => onPace((seconds) => {
-    setPace(seconds);
-    refresher.pace(seconds);
-  }), []);
+  useEffect(() =>
+    onPace((seconds) => {
+      setPace(seconds);
+      refresher.pace(seconds);
+    }), []);
   const live = {
     interval,
     now: model.now,
@@ -71,7 +72,12 @@ function ActionDialog({ action, model, close }: {
   useEffect(() => dialog.current?.showModal(), []);
   return (
     <dialog ref={dialog} aria-label={action.label} onClose={() => close(null)}>
-      <SentForm action={action} model={model} done={close} cancel={<button type="button" onClick={() => dialog.current?.close()}>Cancel</button>} />
+      <SentForm
+        action={action}
+        model={model}
+        done={close}
+        cancel={<button type="button" onClick={() => dialog.current?.close()}>Cancel</button>}
+      />
     </dialog>
   );
 }

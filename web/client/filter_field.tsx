@@ -39,7 +39,10 @@ export function FilterField({ saga }: { readonly saga: string | undefined }): VN
 
   const options = isOpen ? optionsFor(value, names, saga) : [];
   const take = (option: Option) => {
-    setValue(value.replace(/(?:[^\s"]|"[^"]*"?)*$/, "") + option.text + (option.text.endsWith(":") || option.text.endsWith(".") ? "" : " "));
+    setValue(
+      value.replace(/(?:[^\s"]|"[^"]*"?)*$/, "") + option.text +
+        (option.text.endsWith(":") || option.text.endsWith(".") ? "" : " "),
+    );
     setChosen(-1);
     input.current?.focus();
   };
@@ -48,7 +51,9 @@ export function FilterField({ saga }: { readonly saga: string | undefined }): VN
       event.preventDefault();
       setOpen(true);
       const by = event.key === "ArrowDown" ? 1 : -1;
-      setChosen(options.length === 0 ? -1 : (chosen + by + options.length + (chosen < 0 && by < 0 ? 1 : 0)) % options.length);
+      setChosen(
+        options.length === 0 ? -1 : (chosen + by + options.length + (chosen < 0 && by < 0 ? 1 : 0)) % options.length,
+      );
     } else if (event.key === "Enter" && chosen >= 0 && options[chosen] !== undefined) {
       event.preventDefault();
       take(options[chosen]);
@@ -122,8 +127,12 @@ function valuesOf(key: string, names: Names | null, saga: string | undefined): r
     case "saga":
       return names?.sagas.map(({ name }) => name) ?? [];
     case "step":
-      return [...new Set((names?.sagas ?? []).filter(({ name }) => saga === undefined || name === saga)
-        .flatMap(({ steps }) => steps.map(({ name }) => name)))];
+      return [
+        ...new Set(
+          (names?.sagas ?? []).filter(({ name }) => saga === undefined || name === saga)
+            .flatMap(({ steps }) => steps.map(({ name }) => name)),
+        ),
+      ];
     case "partition":
       return names?.partitions ?? [];
     case "resource":

@@ -37,7 +37,8 @@ function run(chord: string): boolean {
 }
 
 function isTyping(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && (target.matches("input, textarea, select") || document.querySelector("dialog[open]") !== null);
+  return target instanceof HTMLElement &&
+    (target.matches("input, textarea, select") || document.querySelector("dialog[open]") !== null);
 }
 
 function goTo(path: string): boolean {

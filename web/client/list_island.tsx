@@ -44,15 +44,18 @@ export function ListIsland({ first, bulk }: {
       },
       fail: setTrouble,
     }), []);
-  useEffect(() => onPace((seconds) => {
-    setPace(seconds);
-    refresher.pace(seconds);
-  }), []);
+  useEffect(() =>
+    onPace((seconds) => {
+      setPace(seconds);
+      refresher.pace(seconds);
+    }), []);
   useEffect(() => {
     setHydrated(true);
     // The order is another page, and the URL says which.
-    document.querySelector<HTMLFormElement>("[data-sort]")?.addEventListener("change", (event) =>
-      (event.currentTarget as HTMLFormElement).submit());
+    document.querySelector<HTMLFormElement>("[data-sort]")?.addEventListener(
+      "change",
+      (event) => (event.currentTarget as HTMLFormElement).submit(),
+    );
   }, []);
 
   const more = async () => {

@@ -51,5 +51,8 @@ function startConfirm({ model, action }: { readonly model: DetailModel; readonly
   const href = executionHref(model.row.id);
   const done = () => location.assign(new URL(href, document.baseURI));
   place.replaceChildren();
-  render(<SentForm action={action} model={model} done={done} cancel={<a class="button" href={href}>Cancel</a>} />, place);
+  render(
+    <SentForm action={action} model={model} done={done} cancel={<a class="button" href={href}>Cancel</a>} />,
+    place,
+  );
 }

@@ -36,7 +36,9 @@ export function MapIsland({ first }: { readonly first: MapModel }): VNode {
       interval,
       now: first.now,
       address: (since) =>
-        `api/recent${query({ range, since: String(since), replay_from: String(Math.max(0, since - REPLAY_MARGIN_MS)) })}`,
+        `api/recent${
+          query({ range, since: String(since), replay_from: String(Math.max(0, since - REPLAY_MARGIN_MS)) })
+        }`,
       take(news, { now, gap }) {
         setTrouble(null);
         if (news === null) {
@@ -59,10 +61,11 @@ export function MapIsland({ first }: { readonly first: MapModel }): VNode {
     return { refresher };
   }, []);
 
-  useEffect(() => onPace((seconds) => {
-    setPace(seconds);
-    refresher.pace(seconds);
-  }), []);
+  useEffect(() =>
+    onPace((seconds) => {
+      setPace(seconds);
+      refresher.pace(seconds);
+    }), []);
 
   const live = {
     interval,
@@ -148,7 +151,11 @@ function finish(news: RefreshModel, before: MapModel, { gap, seen, animation, in
     if (isStill) return [[line.saga, inWords(line)]];
     const rest = line.completed + line.failed + line.compensated - (drawn.get(line.saga) ?? 0);
     if (rest <= 0) return [];
-    const when = gap === "paused" ? "finished while paused" : gap === "hidden" ? "finished while away" : "just finished";
+    const when = gap === "paused"
+      ? "finished while paused"
+      : gap === "hidden"
+      ? "finished while away"
+      : "just finished";
     return [[line.saga, `+${count(rest)} ${when}`]];
   }));
 }

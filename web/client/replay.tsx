@@ -36,7 +36,9 @@ export function Replay({ attempts }: { readonly attempts: readonly AttemptModel[
         <button type="button" aria-pressed={speed === 4} onClick={() => play(4)}>4×</button>
         <span class="row">
           <button type="button" aria-label="One attempt back" onClick={() => setAt(Math.max(0, at - 1))}>‹</button>
-          <button type="button" aria-label="One attempt on" onClick={() => setAt(Math.min(attempts.length, at + 1))}>›</button>
+          <button type="button" aria-label="One attempt on" onClick={() => setAt(Math.min(attempts.length, at + 1))}>
+            ›
+          </button>
         </span>
         <input
           type="range"

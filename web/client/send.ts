@@ -19,7 +19,11 @@ export async function send(id: string, action: string, body: object): Promise<Se
     if (response.ok) return { isDone: true, body: answer };
     return { isDone: false, status: response.status, message: String(answer.error) };
   } catch {
-    return { isDone: false, status: 0, message: "The server did not answer: it may have been done. Look again before you repeat it." };
+    return {
+      isDone: false,
+      status: 0,
+      message: "The server did not answer: it may have been done. Look again before you repeat it.",
+    };
   }
 }
 
@@ -32,7 +36,9 @@ export function bodyOf(
   const { reason = "", name = "", payload = "", result = "" } = fields;
   const said = reason.trim() === "" ? {} : { reason: reason.trim() };
   try {
-    if (action === "signal") return { body: { ...said, name, payload: payload.trim() === "" ? null : JSON.parse(payload) } };
+    if (action === "signal") {
+      return { body: { ...said, name, payload: payload.trim() === "" ? null : JSON.parse(payload) } };
+    }
     if (action === "rerun") return { body: said };
     const added = action === "skip" && result.trim() !== "" ? { result: JSON.parse(result) } : {};
     // Refused if somebody has acted since this page was read.

@@ -35,7 +35,9 @@ export function actionsOf(record: ExecutionRecord, sources: ActionSources): read
       label: back ? `Retry: undo ${step} again` : `Retry: ${step} again`,
       effect: `Goes on from ${step} with a full budget of tries and a new deadline.`,
       plan: [],
-      refused: isMoving && !isStuck ? `it is ${execution.status} and needs none` : refusalOf(retry(record, nobody, making)),
+      refused: isMoving && !isStuck
+        ? `it is ${execution.status} and needs none`
+        : refusalOf(retry(record, nobody, making)),
     },
     {
       action: "compensate",
@@ -60,7 +62,8 @@ export function actionsOf(record: ExecutionRecord, sources: ActionSources): read
     {
       action: "terminate",
       label: "Terminate: end now, undo nothing",
-      effect: "Ends it as failed at once. Nothing is undone; what a running step still does has no effect on the record.",
+      effect:
+        "Ends it as failed at once. Nothing is undone; what a running step still does has no effect on the record.",
       plan: [],
       refused: refusalOf(terminate(record, nobody, making)),
     },

@@ -25,7 +25,17 @@ export async function readBulk(
   q: string,
 ): Promise<BulkModel> {
   const now = await engine.store.now();
-  const nothing = { now, action, q, eligible: [], isLimited: false, skipped: [], oldest: null, newest: null, samples: [] };
+  const nothing = {
+    now,
+    action,
+    q,
+    eligible: [],
+    isLimited: false,
+    skipped: [],
+    oldest: null,
+    newest: null,
+    samples: [],
+  };
   const conditions = conditionsOf(q, { now, redact: settings.redact });
   if (conditions.kind === "problem") return { ...nothing, problem: conditions.message };
   const { maxRows, stalledAfterMs } = settings;

@@ -26,7 +26,7 @@ export function conditionsOf(text: string, { now, redact }: Reading): Conditions
   const value = (key: string) => valueOf(terms, key);
   const from = timeOf(value("since"), now);
   const to = timeOf(value("until"), now);
-  if (from === null || to === null) return problem('A time is 1h, 24h, 7d, or as in 2026-01-31T10:00:00Z, in UTC');
+  if (from === null || to === null) return problem("A time is 1h, 24h, 7d, or as in 2026-01-31T10:00:00Z, in UTC");
   if (from !== undefined && to !== undefined && from >= to) return problem("The time ends before it begins");
   const contexts = terms.filter(({ key }) => key.startsWith("ctx."));
   if (contexts.length > 1) return problem("One value in the context can be searched for at a time");

@@ -45,14 +45,21 @@ export function detailReads(engine: Engine, queries: Queries, settings: ConsoleS
     const [operations, explanation, others, timings, names] = await Promise.all([
       reader.read("operations", [], async () => await engine.operations(id)),
       reader.read("the explanation", null, async () => await engine.explain(id)),
-      reader.read("other runs", [], async () =>
-        resourceType === null || resourceId === null ? [] : (await queries.list({
-          now,
-          filter: { resource: { type: resourceType, id: resourceId } },
-          limit: MAX_OTHERS + 1,
-        })).rows),
-      reader.read<Timings>("step timing", { steps: [], rows: 0, isCut: false }, () =>
-        kept.timings.get("", now, () => queries.timing({ maxRows: settings.maxRows }))),
+      reader.read(
+        "other runs",
+        [],
+        async () =>
+          resourceType === null || resourceId === null ? [] : (await queries.list({
+            now,
+            filter: { resource: { type: resourceType, id: resourceId } },
+            limit: MAX_OTHERS + 1,
+          })).rows,
+      ),
+      reader.read<Timings>(
+        "step timing",
+        { steps: [], rows: 0, isCut: false },
+        () => kept.timings.get("", now, () => queries.timing({ maxRows: settings.maxRows })),
+      ),
       reader.read<Names | null>("names", null, () => kept.names.get("", now, () => queries.names())),
     ]);
     const row = rowModel(summary, engine.definitions);
@@ -103,7 +110,9 @@ export function detailReads(engine: Engine, queries: Queries, settings: ConsoleS
         detail: detail === null ? "" : shortJson(show(detail, "operation")),
         at,
       })),
-      others: others.filter((one) => one.id !== id).slice(0, MAX_OTHERS).map((one) => rowModel(one, engine.definitions)),
+      others: others.filter((one) => one.id !== id).slice(0, MAX_OTHERS).map((one) =>
+        rowModel(one, engine.definitions)
+      ),
       actions: actionsOf(record, {
         now,
         allowed,
@@ -155,7 +164,8 @@ function attemptModels(all: readonly AttemptView[], sources: AttemptSources): re
 
 function attemptModel(row: AttemptView, before: JsonObject, { record, timings, show }: AttemptSources): AttemptModel {
   const timing = timings.steps.find((one) =>
-    one.sagaName === record.execution.sagaName && one.step === row.stepName && one.direction === row.direction && one.samples >= MIN_SAMPLES
+    one.sagaName === record.execution.sagaName && one.step === row.stepName && one.direction === row.direction &&
+    one.samples >= MIN_SAMPLES
   );
   const patch = row.direction === "execute" ? row.result : null;
   const keys = Object.keys(patch ?? {});
@@ -232,7 +242,9 @@ function failureModel(failure: Failure | null): FailureModel | null {
 
 function jsonText(value: Json): JsonText {
   const text = JSON.stringify(value, null, 2);
-  return text.length <= MAX_TEXT ? { text, isCut: false } : { text: text.slice(0, MAX_TEXT).toWellFormed(), isCut: true };
+  return text.length <= MAX_TEXT
+    ? { text, isCut: false }
+    : { text: text.slice(0, MAX_TEXT).toWellFormed(), isCut: true };
 }
 
 function traceOf(trace: string | null, { traceUrl }: ConsoleSettings): DetailModel["trace"] {

@@ -33,7 +33,9 @@ export async function readDoctor(engine: Engine, queries: Queries, settings: Con
       what: "Clock",
       detail: Math.abs(offsetMs) < 1_000
         ? "this server's and the store's agree"
-        : `the store's is ${age(Math.abs(offsetMs))} ${offsetMs > 0 ? "ahead" : "behind"}; the engine follows the store's`,
+        : `the store's is ${age(Math.abs(offsetMs))} ${
+          offsetMs > 0 ? "ahead" : "behind"
+        }; the engine follows the store's`,
     },
     {
       isGood: workers.length > 0,
@@ -48,7 +50,9 @@ export async function readDoctor(engine: Engine, queries: Queries, settings: Con
     {
       isGood: orphans.length === 0,
       what: "Definitions",
-      detail: orphans.length === 0 ? "all that is in progress is known to a worker" : `no worker knows ${orphans.join(", ")}`,
+      detail: orphans.length === 0
+        ? "all that is in progress is known to a worker"
+        : `no worker knows ${orphans.join(", ")}`,
     },
     {
       isGood: sum("stalled") === 0,

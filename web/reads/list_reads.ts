@@ -60,7 +60,9 @@ export async function readList(
 function noteOf({ searched }: ExecutionPage, maxRows: number): string | null {
   if (searched === null) return null;
   const notes = [
-    searched.isCut ? `Searched the first ${count(maxRows)} executions in this order; "show more" goes on from there.` : "",
+    searched.isCut
+      ? `Searched the first ${count(maxRows)} executions in this order; "show more" goes on from there.`
+      : "",
     searched.isFailuresCut ? `Searched the newest ${count(maxRows)} failed tries only; older ones were left out.` : "",
   ];
   return notes.filter((note) => note !== "").join(" ") || null;

@@ -74,27 +74,53 @@ export function mapReads(engine: Engine, queries: Queries, settings: ConsoleSett
     const asOf = { now, stalledAfterMs: settings.stalledAfterMs };
     const { maxRows } = settings;
     const [inProgress, failures, groups, stalled, throughput, before, timings, names] = await Promise.all([
-      reader.read<InProgress>("what is in progress", { now, steps: [] }, () =>
-        queries.inProgress({ ...asOf, oldest: OLDEST, sample: SAMPLE })),
+      reader.read<InProgress>(
+        "what is in progress",
+        { now, steps: [] },
+        () => queries.inProgress({ ...asOf, oldest: OLDEST, sample: SAMPLE }),
+      ),
       reader.read<Failures>("failures", { steps: [] }, () => queries.failures({ from, to })),
-      reader.read<ErrorGroups>("groups of errors", { groups: [], total: 0, attempts: 0 }, () =>
-        queries.errorGroups({ from, to, limit: 8 })),
-      reader.read<StalledPage>("what is stalled", { total: 0, rows: [], next: null }, () =>
-        queries.stalled({ ...asOf, limit: 8 })),
+      reader.read<ErrorGroups>(
+        "groups of errors",
+        { groups: [], total: 0, attempts: 0 },
+        () => queries.errorGroups({ from, to, limit: 8 }),
+      ),
+      reader.read<StalledPage>(
+        "what is stalled",
+        { total: 0, rows: [], next: null },
+        () => queries.stalled({ ...asOf, limit: 8 }),
+      ),
       reader.read<ThroughputAnswer>("throughput", { buckets: [] }, () => queries.throughput(series)),
-      reader.read<ThroughputAnswer>("throughput of the day before", { buckets: [] }, () =>
-        kept.before.get(`${series.from} ${to}`, now, () =>
-          queries.throughput({ from: series.from - DAY_MS, to: to - DAY_MS, bucketMs }))),
-      reader.read<Timings>("step timing", { steps: [], rows: 0, isCut: false }, () =>
-        kept.timings.get("", now, () => queries.timing({ maxRows }))),
-      reader.read<Names>("names", { sagas: [], partitions: [], resourceTypes: [], errorClasses: [], isCut: false }, () =>
-        kept.names.get("", now, () => queries.names())),
+      reader.read<ThroughputAnswer>(
+        "throughput of the day before",
+        { buckets: [] },
+        () =>
+          kept.before.get(
+            `${series.from} ${to}`,
+            now,
+            () => queries.throughput({ from: series.from - DAY_MS, to: to - DAY_MS, bucketMs }),
+          ),
+      ),
+      reader.read<Timings>(
+        "step timing",
+        { steps: [], rows: 0, isCut: false },
+        () => kept.timings.get("", now, () => queries.timing({ maxRows })),
+      ),
+      reader.read<Names>(
+        "names",
+        { sagas: [], partitions: [], resourceTypes: [], errorClasses: [], isCut: false },
+        () => kept.names.get("", now, () => queries.names()),
+      ),
     ]);
     reader.refuseIfNothing();
     const lines = linesOf({ engine, inProgress, failures, timings, names, now, range });
     const linked = groups.groups.map((group) => ({ ...group, href: groupHref(group, from, to) }));
     const counts = headlineOf(inProgress, throughput);
-    const unserved = await reader.read("workers", [] as readonly string[], () => unservedOf(engine, queries, names, now));
+    const unserved = await reader.read(
+      "workers",
+      [] as readonly string[],
+      () => unservedOf(engine, queries, names, now),
+    );
     return {
       now,
       range,
@@ -125,7 +151,7 @@ export function mapReads(engine: Engine, queries: Queries, settings: ConsoleSett
         map(range, now),
         queries.finishedSince({ now, since: upTo, replayFrom: Math.min(replayFrom, upTo) }),
       ]);
-      return { now, map: shown, recent: recentOf(finished, upTo) };
+      return { now, map: shown, recent: recentOf(finished) };
     },
   };
 }
@@ -172,12 +198,18 @@ function linesOf({ engine, inProgress, failures, timings, names, now, range }: L
 
 /** Failures by how recent they are, before what is stalled or blocked, before what is only slow. */
 function troubleOf(steps: readonly StepModel[], failed: readonly StepFailures[], from: number, now: number): number {
-  const failures = failed.reduce((sum, one) => sum + one.attempts * Math.max(0.05, (one.lastAt - from) / (now - from)), 0);
+  const failures = failed.reduce(
+    (sum, one) => sum + one.attempts * Math.max(0.05, (one.lastAt - from) / (now - from)),
+    0,
+  );
   const stuck = steps.reduce((sum, step) => sum + step.stalled + step.blocked, 0);
-  const slow = steps.reduce((sum, { timing, tokens }) =>
-    sum + (timing === null ? 0 : tokens.filter(({ at }) => now - at > timing.p95).length), 0);
+  const slow = steps.reduce(
+    (sum, { timing, tokens }) => sum + (timing === null ? 0 : tokens.filter(({ at }) => now - at > timing.p95).length),
+    0,
+  );
   // Rounded, so that two that are about as bad do not change places with every refresh.
-  return Math.round(Math.log2(1 + failures)) * 1_000_000 + Math.round(Math.log2(1 + stuck)) * 10_000 + (slow > 0 ? 1 : 0);
+  return Math.round(Math.log2(1 + failures)) * 1_000_000 + Math.round(Math.log2(1 + stuck)) * 10_000 +
+    (slow > 0 ? 1 : 0);
 }
 
 /** The steps of the definition, and behind them those that were seen beside it. */
@@ -188,7 +220,9 @@ function stepsOf(
   others: readonly string[],
 ): readonly { readonly name: string; readonly kind: string | null }[] {
   const planned = definition?.plan.steps.map(({ name, kind }) => ({ name, kind: kind as string | null })) ?? [];
-  const seen = planned.length > 0 ? [] : names.sagas.find(({ name }) => name === saga)?.steps.map(({ name }) => name) ?? [];
+  const seen = planned.length > 0
+    ? []
+    : names.sagas.find(({ name }) => name === saga)?.steps.map(({ name }) => name) ?? [];
   const known = new Set(planned.map(({ name }) => name));
   const more = [...new Set([...seen, ...others])].filter((name) => !known.has(name));
   return [...planned, ...more.map((name) => ({ name, kind: null }))];
@@ -299,7 +333,7 @@ function groupHref(group: ErrorGroup, from: number, to: number): string {
   return termsHref({ error: group.id, since: new Date(from).toISOString(), until: new Date(to).toISOString() });
 }
 
-function recentOf(finished: FinishedSince, since: number): RecentModel {
+function recentOf(finished: FinishedSince): RecentModel {
   const counts = new Map<string, { saga: string; completed: number; failed: number; compensated: number }>();
   for (const { sagaName, status, count } of finished.counts) {
     const line = counts.get(sagaName) ?? { saga: sagaName, completed: 0, failed: 0, compensated: 0 };
@@ -337,9 +371,11 @@ async function unservedOf(engine: Engine, queries: Queries, names: Names, now: n
   const workers = await engine.store.workers.list(now);
   const served = new Set(workers.flatMap(({ partitions }) => partitions));
   const lonely = names.partitions.filter((partition) => !served.has(partition));
-  const counts = await Promise.all(lonely.map((partition) =>
-    queries.count({ now, by: "status", cap: 1, filter: { partition, statuses: ["running", "compensating"] } })
-  ));
+  const counts = await Promise.all(
+    lonely.map((partition) =>
+      queries.count({ now, by: "status", cap: 1, filter: { partition, statuses: ["running", "compensating"] } })
+    ),
+  );
   return lonely.filter((_partition, at) => counts[at]!.total.count > 0);
 }
 

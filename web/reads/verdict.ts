@@ -51,14 +51,19 @@ const MANY = 20;
 
 function stalled({ lines, counts }: Evidence): Parts {
   if (counts.stalled === 0) return [];
-  const by = lines.map((line) => ({ saga: line.saga, stalled: sum(line, "stalled") })).sort((a, b) => b.stalled - a.stalled);
+  const by = lines.map((line) => ({ saga: line.saga, stalled: sum(line, "stalled") })).sort((a, b) =>
+    b.stalled - a.stalled
+  );
   const worst = by[0];
   const where = worst === undefined || worst.stalled === 0
     ? ""
     : worst.stalled === counts.stalled
     ? ` in ${worst.saga}`
     : `, most of them in ${worst.saga}`;
-  return [{ text: `${count(counts.stalled)} stalled${where}`, href: termsHref({ stalled: "" }) }, { text: ". ", href: null }];
+  return [{ text: `${count(counts.stalled)} stalled${where}`, href: termsHref({ stalled: "" }) }, {
+    text: ". ",
+    href: null,
+  }];
 }
 
 function blocked({ lines, counts }: Evidence): Parts {

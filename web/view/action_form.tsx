@@ -33,7 +33,7 @@ export function ActionForm({ action, waitingFor, problem, isBusy, send, cancel }
           {action.plan.map(({ step, isCertain }) => (
             <li key={step}>
               {step}
-              {isCertain ? null : <span class="quiet">{" (may or may not have taken effect)"}</span>}
+              {isCertain ? null : <span class="quiet">&nbsp;(may or may not have taken effect)</span>}
             </li>
           ))}
         </ol>

@@ -21,7 +21,13 @@ export function BulkScreen({ model, children }: BulkProps): VNode {
       <div class="head">
         <h1>{`${verb} ${plural(eligible.length, "execution")}`}</h1>
         <p class="quiet">
-          {model.q === "" ? "Of all executions. " : <>{"Of those with "}<code>{model.q}</code>{". "}</>}
+          {model.q === "" ? "Of all executions. " : (
+            <>
+              {"Of those with "}
+              <code>{model.q}</code>
+              {". "}
+            </>
+          )}
           {model.isLimited ? `The first ${count(eligible.length)} only: carry it out, then preview again. ` : ""}
           {"Just these are acted on; what arrives later is not caught."}
         </p>
@@ -77,4 +83,9 @@ export function BulkScreen({ model, children }: BulkProps): VNode {
       </p>
     </>
   );
+}
+
+/** What stands in the place of the buttons without a script. */
+export function BulkNote(): VNode {
+  return <p class="notice">Carrying it out needs a script: it goes one by one, and can be stopped.</p>;
 }

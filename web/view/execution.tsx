@@ -6,7 +6,16 @@ import { Freshness, type Live } from "./freshness.tsx";
 import { attemptMark, Gantt } from "./gantt.tsx";
 import { executionHref, termsHref } from "./href.ts";
 import { Mark, State } from "./mark.tsx";
-import type { ActionModel, AttemptModel, DetailModel, DiffLine, FailureModel, JsonText, RowModel, WayStep } from "./model.ts";
+import type {
+  ActionModel,
+  AttemptModel,
+  DetailModel,
+  DiffLine,
+  FailureModel,
+  JsonText,
+  RowModel,
+  WayStep,
+} from "./model.ts";
 import { Troubles } from "./troubles.tsx";
 
 /** What a browser adds. */
@@ -49,12 +58,12 @@ export function ExecutionScreen({ model, live }: DetailProps): VNode {
         <p class="mono">{row.id}</p>
         <Freshness asOf={model.now} live={live} />
       </div>
-      {live?.said === null || live === null ? null : (
-        <p class={`notice ${live.said.isGood ? "good" : "bad"}`} role="alert">{live.said.text}</p>
-      )}
+      {live?.said === null || live === null
+        ? null
+        : <p class={`notice ${live.said.isGood ? "good" : "bad"}`} role="alert">{live.said.text}</p>}
       <Troubles troubles={model.troubles} />
       <section class="panel" aria-label="What it is doing">
-        <p>{sentenceCase(model.sentence)}</p>
+        <p>{sentenceCase(model.sentence, now)}</p>
         <Failure failure={model.failure} title="Why it went wrong" now={now} />
         <Failure failure={model.compensationFailure} title="What the undo ran into" now={now} />
         <Actions model={model} live={live} />
@@ -106,8 +115,13 @@ function headlineOf({ row, finishedAt }: DetailModel, now: number): string {
   return `${where} for ${age(now - row.progressAt)}`;
 }
 
-function sentenceCase(text: string): string {
-  const whole = text.charAt(0).toUpperCase() + text.slice(1);
+/** A sentence of the engine's, with times as they are read. */
+function sentenceCase(text: string, now: number): string {
+  const timed = text.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z/g, (iso) => {
+    const at = Date.parse(iso);
+    return `${since(at, now)}${iso.slice(16, 19)} UTC (${relative(at, now)})`;
+  });
+  const whole = timed.charAt(0).toUpperCase() + timed.slice(1);
   return /[.!?]$/.test(whole) ? whole : `${whole}.`;
 }
 
@@ -181,14 +195,15 @@ export function Way({ steps }: { readonly steps: readonly WayStep[] }): VNode {
 }
 
 function AttemptTable({ attempts, now }: { readonly attempts: readonly AttemptModel[]; readonly now: number }): VNode {
+  const hasEpochs = new Set(attempts.map(({ epoch }) => epoch)).size > 1;
   return (
-    <table class="cards">
+    <table class="fixed cards">
       <thead>
         <tr>
-          <th>Step</th>
-          <th>Outcome</th>
-          <th class="num">Began</th>
-          <th class="num">Took</th>
+          <th class="c-part">Step</th>
+          <th class="c-outcome">Outcome</th>
+          <th class="c-when num">Began</th>
+          <th class="c-took num">Took</th>
           <th>What it changed, or ran into</th>
         </tr>
       </thead>
@@ -196,9 +211,9 @@ function AttemptTable({ attempts, now }: { readonly attempts: readonly AttemptMo
         {attempts.toReversed().map((row) => (
           <tr key={row.id} id={`attempt-${row.id}`}>
             <td>
-              {row.direction === "compensate" ? <span class="quiet">{"undo of "}</span> : null}
+              {row.direction === "compensate" ? <span class="quiet">undo of&nbsp;</span> : null}
               {row.step}
-              <div class="quiet">{`try ${row.attempt}${row.epoch > 0 ? `, epoch ${row.epoch}` : ""}`}</div>
+              <div class="quiet">{`try ${row.attempt}${hasEpochs ? `, epoch ${row.epoch}` : ""}`}</div>
             </td>
             <td>
               <State name={attemptMark(row)} word={row.status === "abandoned" ? "outcome unknown" : row.status} />
@@ -210,9 +225,9 @@ function AttemptTable({ attempts, now }: { readonly attempts: readonly AttemptMo
             </td>
             <td class="num">
               {row.durationMs === null ? `${age(now - row.startedAt)} so far` : duration(row.durationMs)}
-              {row.timing === null ? null : (
-                <div class="quiet">{`p50 ${duration(row.timing.p50)}, p95 ${duration(row.timing.p95)}`}</div>
-              )}
+              {row.timing === null
+                ? null
+                : <div class="quiet">{`p50 ${duration(row.timing.p50)}, p95 ${duration(row.timing.p95)}`}</div>}
             </td>
             <td class="wide">
               <Outcome row={row} now={now} />
@@ -243,7 +258,9 @@ function Outcome({ row, now }: { readonly row: AttemptModel; readonly now: numbe
       )}
       {row.reason === null ? null : <p>{row.reason}</p>}
       {row.retryAt === null ? null : (
-        <p class="quiet">{`next try ${row.retryAt > now ? relative(row.retryAt, now) : `at ${moment(row.retryAt).slice(11)}`}`}</p>
+        <p class="quiet">
+          {`next try ${row.retryAt > now ? relative(row.retryAt, now) : `at ${moment(row.retryAt).slice(11)}`}`}
+        </p>
       )}
       <Diff lines={row.diff} />
       {row.frames.length === 0 ? null : (
@@ -266,7 +283,11 @@ function Diff({ lines }: { readonly lines: readonly DiffLine[] }): VNode | null 
     <div class="diff mono">
       {lines.map(({ kind, path, before, after }) => (
         <div key={path} class={kind}>
-          {kind === "add" ? `${path}: ${after}` : kind === "del" ? `${path}: ${before}` : `${path}: ${before} → ${after}`}
+          {kind === "add"
+            ? `${path}: ${after}`
+            : kind === "del"
+            ? `${path}: ${before}`
+            : `${path}: ${before} → ${after}`}
         </div>
       ))}
     </div>
@@ -281,9 +302,9 @@ function Values({ title, value, id }: {
   return (
     <section class="panel" aria-labelledby={`values-${title}`}>
       <h2 id={`values-${title}`}>{title}</h2>
-      {value.text === "{}" ? <p class="quiet">Empty.</p> : (
-        <pre class="json" tabindex={0} aria-label={title}>{value.text}</pre>
-      )}
+      {value.text === "{}"
+        ? <p class="quiet">Empty.</p>
+        : <pre class="json" tabindex={0} aria-label={title}>{value.text}</pre>}
       {value.isCut
         ? (
           <p>
@@ -351,7 +372,9 @@ function Others({ model, now }: { readonly model: DetailModel; readonly now: num
     <section class="panel" aria-labelledby="others">
       <div class="row apart">
         <h2 id="others">{`Other runs of ${resource.type}/${resource.id}`}</h2>
-        {model.others.length === 0 ? null : <a href={termsHref({ resource: `${resource.type}/${resource.id}` })}>All</a>}
+        {model.others.length === 0
+          ? null
+          : <a href={termsHref({ resource: `${resource.type}/${resource.id}` })}>All</a>}
       </div>
       {model.others.length === 0 ? <p class="quiet">There are none.</p> : (
         <table>
@@ -392,8 +415,18 @@ function Facts({ model, now }: { readonly model: DetailModel; readonly now: numb
     ["Deadline", at(model.deadlineAt)],
     ["Blocked as", model.blockedReason === null ? null : words(model.blockedReason)],
     ["Active key", model.activeKey],
-    ["Started by", model.parentId === null ? null : <a key="i" href={executionHref(model.parentId)}>{model.parentId}</a>],
-    ["Trace", trace === null ? null : trace.href === null ? trace.id : <a key="t" href={trace.href} rel="noreferrer">{trace.id}</a>],
+    [
+      "Started by",
+      model.parentId === null ? null : <a key="i" href={executionHref(model.parentId)}>{model.parentId}</a>,
+    ],
+    [
+      "Trace",
+      trace === null
+        ? null
+        : trace.href === null
+        ? trace.id
+        : <a key="t" href={trace.href} rel="noreferrer">{trace.id}</a>,
+    ],
     ["Hints without effect", model.resumeCount === 0 ? null : count(model.resumeCount)],
     ["Revision", count(model.revision)],
   ];

@@ -56,7 +56,9 @@ export function ExecutionsScreen({ model, live, field, bulk }: ListProps): VNode
           <label class="row quiet">
             Sort
             <select name="sort" value={model.sort}>
-              {ORDERS.map(([value, word]) => <option key={value} value={value} selected={value === model.sort}>{word}</option>)}
+              {ORDERS.map(([value, word]) => (
+                <option key={value} value={value} selected={value === model.sort}>{word}</option>
+              ))}
             </select>
           </label>
           {live === null ? <button type="submit">Sort</button> : null}
@@ -145,7 +147,8 @@ function Table({ model, terms, now }: {
   readonly terms: readonly Term[];
   readonly now: number;
 }): VNode {
-  const to = (key: string, value: string) => listHref(withTerm(terms, { key, value }), model.sort === "-started" ? "" : model.sort);
+  const to = (key: string, value: string) =>
+    listHref(withTerm(terms, { key, value }), model.sort === "-started" ? "" : model.sort);
   return (
     <table class="list cards">
       <thead>
@@ -191,52 +194,56 @@ function Row({ row, now, to }: {
 }): VNode {
   return (
     <tr>
-      <td>
+      <td class="o1">
         <a class="state" href={executionHref(row.id)} title={row.id}>
           <State name={row.state} word={row.status.replaceAll("_", " ")} />
         </a>
       </td>
-      <td>
+      <td class="o3">
         <a href={to("saga", row.saga)}>{row.saga}</a>
       </td>
-      <td class="wide">
+      <td class="o5">
         <MiniLine row={row}>
           <a href={to("step", row.step)}>{row.step === "" ? "between steps" : row.step}</a>
         </MiniLine>
       </td>
-      <td>
+      <td class="o6">
         {row.resource === null ? null : (
-          <a href={to("resource", `${row.resource.type}/${row.resource.id}`)}>{`${row.resource.type}/${row.resource.id}`}</a>
+          <a href={to("resource", `${row.resource.type}/${row.resource.id}`)}>
+            {`${row.resource.type}/${row.resource.id}`}
+          </a>
         )}
       </td>
-      <td title={`${new Date(row.startedAt).toISOString()}`}>
+      <td class="o2" title={`${new Date(row.startedAt).toISOString()}`}>
         {since(row.startedAt, now)} <span class="quiet">{relative(row.startedAt, now)}</span>
       </td>
-      <td class="num">{row.durationMs === null ? "" : duration(row.durationMs)}</td>
-      <td class="num">{row.attempts === 0 ? "" : count(row.attempts)}</td>
-      <td class="wide">
+      <td class="num o4">{row.durationMs === null ? "" : duration(row.durationMs)}</td>
+      <td class="num o8">{row.attempts === 0 ? "" : count(row.attempts)}</td>
+      <td class="wide o7">
         <ErrorCell row={row} to={to} />
       </td>
     </tr>
   );
 }
 
-function ErrorCell({ row, to }: { readonly row: RowModel; readonly to: (key: string, value: string) => string }): ComponentChildren {
+function ErrorCell(
+  { row, to }: { readonly row: RowModel; readonly to: (key: string, value: string) => string },
+): ComponentChildren {
   if (row.error === null && row.errorClass === null) return null;
   const whole = [row.errorClass, row.error].filter(Boolean).join(": ");
-  return row.errorClass === null
-    ? <span title={whole}>{whole}</span>
-    : (
-      <span title={whole}>
-        <a href={to("error", row.errorClass)}>{row.errorClass}</a>
-        {row.error === null || row.error === "" ? null : <span class="quiet">{` ${row.error}`}</span>}
-      </span>
-    );
+  return row.errorClass === null ? <span title={whole}>{whole}</span> : (
+    <span title={whole}>
+      <a href={to("error", row.errorClass)}>{row.errorClass}</a>
+      {row.error === null || row.error === "" ? null : <span class="quiet">{` ${row.error}`}</span>}
+    </span>
+  );
 }
 
 function More({ model, live }: { readonly model: ListModel; readonly live: ListLive | null }): VNode {
   const word = model.sort === "-started" ? "Show older" : "Show more";
-  const href = `executions${query({ q: model.q, sort: model.sort === "-started" ? "" : model.sort, cursor: model.next })}`;
+  const href = `executions${
+    query({ q: model.q, sort: model.sort === "-started" ? "" : model.sort, cursor: model.next })
+  }`;
   return (
     <p>
       <a

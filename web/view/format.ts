@@ -12,7 +12,10 @@ export function count(value: number): string {
 
 /** A count that may have been cut: "1,000+" */
 export function cappedCount(value: number, isCapped: boolean): string {
-  return isCapped ? `${count(value)}+` : count(value);
+  if (!isCapped) return count(value);
+  // Where counting ended is chance: only what is certain and round is said.
+  const unit = value >= 1_000 ? 1_000 : value >= 100 ? 100 : 1;
+  return `${count(Math.floor(value / unit) * unit)}+`;
 }
 
 /** 83 → "83 ms", 4210 → "4.2 s", 754000 → "12 min 34 s" */

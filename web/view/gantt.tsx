@@ -7,7 +7,6 @@ import type { AttemptModel } from "./model.ts";
 
 const ROW = 18;
 const TOP = 20;
-const LEFT = 170;
 /** Width of a break of the axis, in percent. */
 const GAP = 3;
 const MAX_ROWS = 40;
@@ -47,7 +46,9 @@ export function stretchesOf(
 }
 
 /** Attempts as bars below each other. */
-export function Gantt({ attempts, now }: { readonly attempts: readonly AttemptModel[]; readonly now: number }): VNode | null {
+export function Gantt(
+  { attempts, now }: { readonly attempts: readonly AttemptModel[]; readonly now: number },
+): VNode | null {
   const shown = attempts.slice(-MAX_ROWS);
   if (shown.length === 0) return null;
   const stretches = stretchesOf(shown.map((row) => ({ from: row.startedAt, to: row.finishedAt ?? now })));
@@ -58,31 +59,30 @@ export function Gantt({ attempts, now }: { readonly attempts: readonly AttemptMo
     return stretch.x + stretch.width * part;
   };
   return (
-    <div class="row gantt-row">
-      <svg class="chart gantt" height={height} role="img" aria-label="Attempts by time; the table below says the same">
-        <svg x={LEFT} width="100%" height={height} class="inner">
-          <Axis stretches={stretches} height={height} />
-        </svg>
+    <div class="gantt">
+      <ul aria-hidden="true">
+        {shown.map((row) => (
+          <li key={row.id} class={row.direction === "compensate" ? "cut quiet" : "cut"}>{labelOf(row)}</li>
+        ))}
+      </ul>
+      <svg class="chart" height={height} role="img" aria-label="Attempts by time; the table below says the same">
+        <Axis stretches={stretches} height={height} />
         {shown.map((row, at) => {
           const from = x(row.startedAt);
-          const to = x(row.finishedAt ?? now);
-          const y = TOP + at * ROW;
           return (
-            <g key={row.id} class={attemptMark(row)}>
-              <text x="0" y={y + 12} class={row.direction === "compensate" ? "quiet" : ""}>{labelOf(row)}</text>
-              <svg x={LEFT} width="100%" height={height} class="inner">
-                <rect
-                  class={row.finishedAt === null || row.status === "abandoned" ? "open" : "s"}
-                  x={`${from.toFixed(3)}%`}
-                  width={`${Math.max(0.4, to - from).toFixed(3)}%`}
-                  y={y + 3}
-                  height={ROW - 7}
-                  rx="2"
-                >
-                  <title>{`${labelOf(row)}: ${row.status}${row.durationMs === null ? "" : `, ${duration(row.durationMs)}`}`}</title>
-                </rect>
-              </svg>
-            </g>
+            <rect
+              key={row.id}
+              class={`${attemptMark(row)} ${row.finishedAt === null || row.status === "abandoned" ? "open" : "s"}`}
+              x={`${from.toFixed(3)}%`}
+              width={`${Math.max(0.4, x(row.finishedAt ?? now) - from).toFixed(3)}%`}
+              y={TOP + at * ROW + 3}
+              height={ROW - 7}
+              rx="2"
+            >
+              <title>
+                {`${labelOf(row)}: ${row.status}${row.durationMs === null ? "" : `, ${duration(row.durationMs)}`}`}
+              </title>
+            </rect>
           );
         })}
       </svg>
@@ -96,14 +96,18 @@ function Axis({ stretches, height }: { readonly stretches: readonly Stretch[]; r
       {stretches.map(({ from, to, x, width }, at) => (
         <g key={from}>
           {at === 0 ? null : (
-            <rect class="gap" x={`${(x - GAP + 0.4).toFixed(2)}%`} width={`${(GAP - 0.8).toFixed(2)}%`} y="16" height={height - 18}>
+            <rect
+              class="gap"
+              x={`${(x - GAP + 0.4).toFixed(2)}%`}
+              width={`${(GAP - 0.8).toFixed(2)}%`}
+              y="16"
+              height={height - 18}
+            >
               <title>{`${duration(from - stretches[at - 1]!.to)} left out`}</title>
             </rect>
           )}
           <line class="grid" x1={`${x.toFixed(2)}%`} x2={`${x.toFixed(2)}%`} y1="16" y2={height} />
-          {at === 0 || width > 12
-            ? <text class="quiet" x={`${x.toFixed(2)}%`} y="11">{clock(from)}</text>
-            : null}
+          {at === 0 || width > 12 ? <text class="quiet" x={`${x.toFixed(2)}%`} y="11">{clock(from)}</text> : null}
           {at === stretches.length - 1 && width > 30
             ? <text class="quiet" x={`${(x + width).toFixed(2)}%`} y="11" text-anchor="end">{clock(to)}</text>
             : null}

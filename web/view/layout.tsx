@@ -84,22 +84,24 @@ function TopBar({ title, screen, readOnly, pollInterval }: PageProps): VNode {
         <a href="executions" aria-current={current("executions")}>Executions</a>
       </nav>
       {readOnly ? <span class="quiet">Read only</span> : null}
-      <label hidden data-live>
-        Live
-        <select name="interval">
-          {INTERVALS.map(([seconds, word]) => (
-            <option key={seconds} value={seconds} selected={seconds === pollInterval}>{word}</option>
-          ))}
-        </select>
-      </label>
-      <label hidden data-theme-picker>
-        Theme
-        <select name="theme">
-          <option value="">System</option>
-          <option value="light">Light</option>
-          <option value="dark">Dark</option>
-        </select>
-      </label>
+      <div class="pickers">
+        <label hidden data-live>
+          Live
+          <select name="interval">
+            {INTERVALS.map(([seconds, word]) => (
+              <option key={seconds} value={seconds} selected={seconds === pollInterval}>{word}</option>
+            ))}
+          </select>
+        </label>
+        <label hidden data-theme-picker>
+          Theme
+          <select name="theme">
+            <option value="">System</option>
+            <option value="light">Light</option>
+            <option value="dark">Dark</option>
+          </select>
+        </label>
+      </div>
     </header>
   );
 }

@@ -95,13 +95,35 @@ function Step({ step, saga, now, range }: StepProps): VNode {
       </svg>
       <div class="foot">
         <a class="name cut" href={termsHref({ saga, step: step.name })} title={titleOf(step)}>{name}</a>
+        {step.running > 0 ? <span class="pill small">{count(step.running)} running</span> : null}
+        {step.compensating > 0 ? <span class="pill small">{count(step.compensating)} compensating</span> : null}
         {rest > 0 ? <span class="pill">+{count(rest)} running</span> : null}
         {restBack > 0 ? <span class="pill">+{count(restBack)} compensating</span> : null}
         <Tag name="failed" value={step.failed} word="failed" href={failedHref(saga, step.name, range)} />
-        <Tag name="stalled" value={step.stalled} word="stalled" href={`${termsHref({ saga, step: step.name, stalled: "" })}`} />
-        <Tag name="blocked" value={step.blocked} word="blocked" href={termsHref({ saga, step: step.name, status: "blocked" })} />
-        <Tag name="waiting" value={step.waiting} word="waiting for a signal" href={termsHref({ saga, step: step.name, status: "running" })} />
-        <Tag name="sleeping" value={step.sleeping} word="sleeping" href={termsHref({ saga, step: step.name, status: "running" })} />
+        <Tag
+          name="stalled"
+          value={step.stalled}
+          word="stalled"
+          href={`${termsHref({ saga, step: step.name, stalled: "" })}`}
+        />
+        <Tag
+          name="blocked"
+          value={step.blocked}
+          word="blocked"
+          href={termsHref({ saga, step: step.name, status: "blocked" })}
+        />
+        <Tag
+          name="waiting"
+          value={step.waiting}
+          word="waiting for a signal"
+          href={termsHref({ saga, step: step.name, status: "running" })}
+        />
+        <Tag
+          name="sleeping"
+          value={step.sleeping}
+          word="sleeping"
+          href={termsHref({ saga, step: step.name, status: "running" })}
+        />
       </div>
     </div>
   );

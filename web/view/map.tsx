@@ -46,7 +46,10 @@ export function MapScreen({ model, live }: MapProps): VNode {
             {live === null ? null : (
               <label class="row quiet">
                 Order
-                <select value={live.order} onChange={(event) => live.sort(event.currentTarget.value as "trouble" | "name")}>
+                <select
+                  value={live.order}
+                  onChange={(event) => live.sort(event.currentTarget.value as "trouble" | "name")}
+                >
                   <option value="trouble">by trouble</option>
                   <option value="name">A–Z</option>
                 </select>
@@ -107,11 +110,21 @@ function Counts({ counts, range }: { readonly counts: Headline; readonly range: 
   return (
     <div class="counts">
       <Count name="running" value={counts.moving} word="moving" href={termsHref({ status: "running" })} />
-      <Count name="compensating" value={counts.compensating} word="compensating" href={termsHref({ status: "compensating" })} />
+      <Count
+        name="compensating"
+        value={counts.compensating}
+        word="compensating"
+        href={termsHref({ status: "compensating" })}
+      />
       <Count name="waiting" value={counts.pausing} word="waiting" href={termsHref({ status: "running" })} />
       <Count name="stalled" value={counts.stalled} word="stalled" href={termsHref({ stalled: "" })} />
       <Count name="blocked" value={counts.blocked} word="blocked" href={termsHref({ status: "blocked" })} />
-      <Count name="failed" value={counts.failed} word={`failed in ${range}`} href={termsHref({ status: "failed", since: range })} />
+      <Count
+        name="failed"
+        value={counts.failed}
+        word={`failed in ${range}`}
+        href={termsHref({ status: "failed", since: range })}
+      />
     </div>
   );
 }
@@ -176,45 +189,43 @@ function Groups({ groups, now, range }: {
   return (
     <section class="panel" aria-labelledby="attention">
       <h2 id="attention">Needs attention</h2>
-      {groups.length === 0
-        ? <p class="quiet">{`No try has failed in ${range}.`}</p>
-        : (
-          <table class="fixed cards">
-            <thead>
-              <tr>
-                <th>Error</th>
-                <th class="c-where">Where</th>
-                <th class="c-tries num">Tries</th>
-                <th class="c-spark">
-                  <span class="sr">By time</span>
-                </th>
-                <th class="c-when num">First, last</th>
+      {groups.length === 0 ? <p class="quiet">{`No try has failed in ${range}.`}</p> : (
+        <table class="fixed cards">
+          <thead>
+            <tr>
+              <th>Error</th>
+              <th class="c-where">Where</th>
+              <th class="c-tries num">Tries</th>
+              <th class="c-spark">
+                <span class="sr">By time</span>
+              </th>
+              <th class="c-when num">First, last</th>
+            </tr>
+          </thead>
+          <tbody>
+            {groups.map((group) => (
+              <tr key={group.href}>
+                <td class="wide">
+                  <a href={group.href}>{group.error === "" ? "No class" : group.error}</a>
+                  <div class="quiet cut" title={group.message}>{group.message}</div>
+                </td>
+                <td>
+                  {group.saga}
+                  <div class="quiet">{group.direction === "compensate" ? `undo of ${group.step}` : group.step}</div>
+                </td>
+                <td class="num">{count(group.occurrences)}</td>
+                <td>
+                  <Spark values={group.spark} />
+                </td>
+                <td class="num">
+                  {since(group.firstAt, now)}
+                  <div class="quiet">{relative(group.lastAt, now)}</div>
+                </td>
               </tr>
-            </thead>
-            <tbody>
-              {groups.map((group) => (
-                <tr key={group.href}>
-                  <td class="wide">
-                    <a href={group.href}>{group.error === "" ? "No class" : group.error}</a>
-                    <div class="quiet cut" title={group.message}>{group.message}</div>
-                  </td>
-                  <td>
-                    {group.saga}
-                    <div class="quiet">{group.direction === "compensate" ? `undo of ${group.step}` : group.step}</div>
-                  </td>
-                  <td class="num">{count(group.occurrences)}</td>
-                  <td>
-                    <Spark values={group.spark} />
-                  </td>
-                  <td class="num">
-                    {since(group.firstAt, now)}
-                    <div class="quiet">{relative(group.lastAt, now)}</div>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        )}
+            ))}
+          </tbody>
+        </table>
+      )}
     </section>
   );
 }
@@ -228,7 +239,13 @@ function Spark({ values }: { readonly values: readonly number[] }): VNode {
       {values.map((value, at) => {
         const height = value === 0 ? 0 : Math.max(1.5, 17 * value / most);
         return (
-          <rect key={at} x={(at * width).toFixed(2)} y={(17.5 - height).toFixed(2)} width={(width - 0.6).toFixed(2)} height={height.toFixed(2)} />
+          <rect
+            key={at}
+            x={(at * width).toFixed(2)}
+            y={(17.5 - height).toFixed(2)}
+            width={(width - 0.6).toFixed(2)}
+            height={height.toFixed(2)}
+          />
         );
       })}
     </svg>

@@ -15,11 +15,25 @@ export function MiniLine({ row, children }: { readonly row: RowModel; readonly c
   const gap = (WIDTH - 8) / (dots - 1);
   return (
     <span class="mini">
-      <svg viewBox={`0 0 ${WIDTH} 10`} role="img" aria-label={`Step ${Math.min(place.at + 1, place.of)} of ${place.of}`} class={row.state}>
+      <svg
+        viewBox={`0 0 ${WIDTH} 10`}
+        role="img"
+        aria-label={`Step ${Math.min(place.at + 1, place.of)} of ${place.of}`}
+        class={row.state}
+      >
         <line x1="4" x2={WIDTH - 4} y1="5" y2="5" />
-        {Array.from({ length: dots }, (_, at) => (
-          <circle key={at} cx={(4 + at * gap).toFixed(1)} cy="5" r={at === here ? 4 : 2} class={at === here ? "h" : at < here ? "d" : ""} />
-        ))}
+        {Array.from(
+          { length: dots },
+          (_, at) => (
+            <circle
+              key={at}
+              cx={(4 + at * gap).toFixed(1)}
+              cy="5"
+              r={at === here ? 4 : 2}
+              class={at === here ? "h" : at < here ? "d" : ""}
+            />
+          ),
+        )}
       </svg>
       <span class="cut">{children}</span>
     </span>

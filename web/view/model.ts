@@ -142,7 +142,12 @@ export interface RefreshModel {
 export interface RecentModel {
   readonly finished: readonly FinishedModel[];
   /** How many ended since, by line: those that are not in the list as well. */
-  readonly counts: readonly { readonly saga: string; readonly completed: number; readonly failed: number; readonly compensated: number }[];
+  readonly counts: readonly {
+    readonly saga: string;
+    readonly completed: number;
+    readonly failed: number;
+    readonly compensated: number;
+  }[];
 }
 
 /** An execution that has ended, with the way that it went. */

@@ -14,15 +14,18 @@ export function Throughput({ series, now }: { readonly series: Series; readonly 
   const width = 100 / Math.max(1, buckets.length);
   const y = (value: number) => HEIGHT - HEIGHT * value / most;
   const at = (bucket: number) => from + bucket * bucketMs;
-  const sum = (key: "completed" | "compensated" | "failed" | "before") => buckets.reduce((all, one) => all + one[key], 0);
-  const said = `${count(sum("completed"))} completed, ${count(sum("compensated"))} compensated, ${count(sum("failed"))} failed`;
+  const sum = (key: "completed" | "compensated" | "failed" | "before") =>
+    buckets.reduce((all, one) => all + one[key], 0);
+  const said = `${count(sum("completed"))} completed, ${count(sum("compensated"))} compensated, ${
+    count(sum("failed"))
+  } failed`;
   return (
     <section class="panel" aria-labelledby="throughput">
       <div class="row apart">
         <h2 id="throughput">Throughput</h2>
         <span class="quiet">{`${said}; the same time a day before, pale: ${count(sum("before"))}`}</span>
       </div>
-      <svg class="chart" height={HEIGHT + 18} role="img" aria-label={`Throughput: ${said}`}>
+      <svg class="chart bars" height={HEIGHT + 18} role="img" aria-label={`Throughput: ${said}`}>
         <line class="grid" x1="0" x2="100%" y1="0.5" y2="0.5" />
         <line class="grid" x1="0" x2="100%" y1={HEIGHT / 2} y2={HEIGHT / 2} />
         {buckets.map((bucket, place) => (
@@ -35,7 +38,15 @@ export function Throughput({ series, now }: { readonly series: Series; readonly 
             height={(HEIGHT - y(bucket.before)).toFixed(1)}
           />
         ))}
-        {buckets.map((bucket, place) => <Bar key={place} bucket={bucket} x={place * width} width={width} most={most} />)}
+        {buckets.map((bucket, place) => (
+          <Bar
+            key={place}
+            bucket={bucket}
+            x={place * width}
+            width={width}
+            most={most}
+          />
+        ))}
         <line class="grid" x1="0" x2="100%" y1={HEIGHT + 0.5} y2={HEIGHT + 0.5} />
         <text x="2" y="12">{count(most)}</text>
         {Array.from({ length: LABELS }, (_, label) => {
