@@ -171,7 +171,7 @@ function Key(): VNode {
       </li>
       <li>
         <svg width="44" height="10" aria-hidden="true">
-          <rect x="37" width="7" height="9" fill="var(--sunken)" />
+          <rect x="37" width="7" height="9" fill="var(--bay)" />
           <path d="M0 9.5h44M.5 1v9M26.5 6v4" stroke="var(--edge-strong)" fill="none" />
         </svg>
         median, 95 %, overdue
