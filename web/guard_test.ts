@@ -6,7 +6,7 @@ import { memoryStore } from "../stores/memory.ts";
 import { Engine } from "../mod.ts";
 import { ASSETS_DIGEST } from "./generated/assets.ts";
 import { webConsole } from "./mod.ts";
-import { inWorld, posted, type TestWorld } from "./testing_console.ts";
+import { inWorld, posted, type TestWorld } from "./fixtures/world.ts";
 
 const RETRY = "/api/executions/o-1/retry";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { Hono } from "hono";
-import { inWorld } from "./testing_console.ts";
+import { inWorld } from "./fixtures/world.ts";
 
 /** Where a page's references lead, as a browser resolves them: the base against the page, the reference against that. */
 async function resolved(

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { NonRetryable } from "../mod.ts";
 import type { DetailModel, ListModel, MapModel, RefreshModel } from "./view/model.ts";
-import { inWorld, posted, type TestWorld } from "./testing_console.ts";
+import { inWorld, posted, type TestWorld } from "./fixtures/world.ts";
 
 async function read<Model>(world: TestWorld, path: string): Promise<Model> {
   const response = await world.console().request(path);
@@ -367,8 +367,8 @@ Deno.test("the text twins say what the screens say", () =>
       assert.equal(response.headers.get("content-type"), "text/plain; charset=utf-8");
       return await response.text();
     };
-    assert.match(await text("/map.txt"), /orders\.checkout\n  reserve\n  charge +1 failed tries/);
-    assert.match(await text("/executions.txt"), /compensated  orders\.checkout  reserve  Order\/o-1/);
+    assert.match(await text("/map.txt"), /orders\.checkout\n +reserve\n +charge +1 failed tries/);
+    assert.match(await text("/executions.txt"), /compensated +orders\.checkout +reserve +Order\/o-1/);
     const detail = await text("/executions/o-1/execution.txt");
     assert.match(detail, /charge +failed +0 ms +NonRetryable: HTTP 402 \[31m no money/);
     assert.match(await text("/doctor.txt"), /works +Store +memory/);

@@ -178,7 +178,7 @@ function Actions({ model, live }: DetailProps): VNode | null {
 /** The line of one execution. */
 export function Way({ steps }: { readonly steps: readonly WayStep[] }): VNode {
   return (
-    <ol class="way" aria-label="Steps">
+    <ol class="way" aria-label="Steps" tabindex={steps.length > 8 ? 0 : undefined}>
       {steps.map(({ name, mark, word, isNow }) => (
         <li
           key={name}
