@@ -45,7 +45,7 @@ export function json(request: Request, value: unknown, options: AnswerOptions = 
 export async function refreshed(request: Request, value: { readonly now: number }): Promise<Response> {
   const { now, ...rest } = value;
   const digest = await crypto.subtle.digest("SHA-1", new TextEncoder().encode(JSON.stringify(rest)));
-  const etag = `"${new Uint8Array(digest).toHex()}"`;
+  const etag = `"${[...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, "0")).join("")}"`;
   const headers = { etag, "x-leveret-now": String(now) };
   if (isKnown(request, etag)) return new Response(null, { status: 304, headers: { ...ALWAYS, ...headers } });
   return await json(request, value, { headers });

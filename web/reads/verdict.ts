@@ -3,7 +3,7 @@
 import type { ErrorGroup } from "../../src/queries.ts";
 import { count, since } from "../view/format.ts";
 import { termsHref } from "../view/href.ts";
-import type { Headline, LineModel, Range, Verdict } from "../view/model.ts";
+import { type Headline, type LineModel, type Range, RANGES, type Verdict } from "../view/model.ts";
 
 /** What the verdict is drawn from. */
 export interface Evidence {
@@ -37,12 +37,14 @@ function failing({ now, range, groups, counts }: Evidence): Parts {
   const worst = groups[0];
   if (worst === undefined || (counts.failed === 0 && worst.attempts < MANY)) return [];
   const error = [worst.errorClass, worst.message].filter((part) => part !== "").join(": ");
+  // What has been quiet for a twelfth of the range is over, whatever it has left behind.
+  const isOver = now - worst.lastAt > RANGES[range] / 12;
+  const from = since(worst.firstAt, now);
+  const when = isOver ? `${from} to ${since(worst.lastAt, now)}` : `since ${from}`;
+  const verb = isOver ? "failed" : "fails";
   return [
-    { text: `${worst.sagaName} fails at ${worst.step}`, href: worst.href },
-    {
-      text: `, ${count(worst.attempts)} in ${WORDS[range]} (${shortened(error)}, since ${since(worst.firstAt, now)}). `,
-      href: null,
-    },
+    { text: `${worst.sagaName} ${verb} at ${worst.step}`, href: worst.href },
+    { text: `, ${count(worst.attempts)} in ${WORDS[range]} (${shortened(error)}, ${when}). `, href: null },
   ];
 }
 

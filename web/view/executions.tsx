@@ -1,7 +1,7 @@
 /** The list of executions. */
 
 import type { ComponentChildren, VNode } from "preact";
-import { cappedCount, count, duration, relative, since } from "./format.ts";
+import { cappedCount, count, duration, roughly, since } from "./format.ts";
 import { filterText, parseFilter, type Term, termText, withTerm } from "./filter.ts";
 import { Freshness, type Live } from "./freshness.tsx";
 import { executionHref, listHref, query } from "./href.ts";
@@ -215,7 +215,7 @@ function Row({ row, now, to }: {
         )}
       </td>
       <td class="o2" title={`${new Date(row.startedAt).toISOString()}`}>
-        {since(row.startedAt, now)} <span class="quiet">{relative(row.startedAt, now)}</span>
+        {since(row.startedAt, now)} <span class="quiet">{roughly(row.startedAt, now)}</span>
       </td>
       <td class="num o4">{row.durationMs === null ? "" : duration(row.durationMs)}</td>
       <td class="num o8">{row.attempts === 0 ? "" : count(row.attempts)}</td>

@@ -39,6 +39,11 @@ export function relative(at: number, now: number): string {
   return at <= now ? `${age(now - at)} ago` : `in ${age(at - now)}`;
 }
 
+/** An age in one unit, where there is little room: "21 h ago". */
+export function roughly(at: number, now: number): string {
+  return relative(at, now).replace(/^(in )?(\d+ (?:d|h|min)) \d+ (?:h|min|s)/, "$1$2");
+}
+
 function twoUnits(ms: number, units: readonly (readonly [number, string])[]): string {
   const at = units.findIndex(([size]) => ms >= size);
   const [size, name] = units[at]!;
