@@ -13,6 +13,7 @@ import { getRequestListener } from "@hono/node-server";
 import { Engine, saga } from "@leveret/saga";
 import { memoryStore } from "@leveret/saga/memory";
 import { webConsole } from "@leveret/saga/web";
+// @ts-ignore: it has no types of its own; @types/express has them
 import express from "express";
 import process from "node:process";
 
@@ -23,7 +24,7 @@ engine.work();
 await engine.start(greet, { id: "greet-1", input: { name: "Ada" } });
 
 const app = express();
-app.get("/", (_request, response) => void response.send("The application"));
+app.get("/", (_request: unknown, response: { send(text: string): void }) => response.send("The application"));
 // Before body parsers: the console reads bodies itself. Behind a login of yours, `authorize` says who may do what.
 app.use("/workflows", getRequestListener(webConsole(engine, { basePath: "/workflows" }).fetch));
 const server = app.listen(Number(process.env.PORT ?? 8_000), "127.0.0.1", () => {

@@ -35,7 +35,7 @@ export function nodeCheck(): Promise<Tally> {
       return EMPTY_TALLY;
     }
     // What the examples of the console stand on; their versions are those that deno.json names.
-    const servers = ["@hono/node-server", "express"].map((name) => packageOf(name));
+    const servers = (["@hono/node-server", "express"] as const).map(packageOf);
     const installed = await npm(project, ["install", tarball, ...servers]);
     if (!installed.ok) return failed(installed.output);
 

@@ -7,7 +7,8 @@ import { type Access, accessOf } from "./access.ts";
 import { goTo, problem, statusOf } from "./answer.ts";
 import { assetServer } from "./asset_files.ts";
 import { refusalOfUnsafe } from "./guard.ts";
-import { type ConsoleOptions, consoleSettings, queriesOf } from "./options.ts";
+import { errorPage } from "./error_page.tsx";
+import { type ConsoleOptions, type ConsoleSettings, consoleSettings, queriesOf } from "./options.ts";
 import { ownPath } from "./place.ts";
 import { routes } from "./routes.tsx";
 
@@ -54,11 +55,12 @@ export function webConsole<const D extends readonly AnyDefinition[]>(
     const isSafe = request.method === "GET" || request.method === "HEAD";
     const refusal = isSafe ? null : refusalOfUnsafe(request, settings.origins);
     if (refusal !== null) return await problem(request, refusal.status, refusal.message);
+    const { path, base, redirect } = ownPath(context, settings.basePath);
+    const refuse = (status: number, message: string) => refused({ request, path, base, status, message, settings });
     try {
       const access = await accessOf(request, settings, context.env);
       // The same for what there is and for what there is not.
-      if (!access.read) return await problem(request, 403, "You may not read this");
-      const { path, base, redirect } = ownPath(context, settings.basePath);
+      if (!access.read) return await refuse(403, "You may not read this");
       if (redirect !== null) return goTo(redirect + new URL(request.url).search);
       const asset = isSafe ? /^\/assets\/([^/]+)\/([^/]+)$/.exec(path) : null;
       if (asset !== null) return assets(request, asset[1]!, asset[2]!);
@@ -66,7 +68,23 @@ export function webConsole<const D extends readonly AnyDefinition[]>(
     } catch (error) {
       settings.logger.error(`The console could not answer ${request.method} ${context.req.path}: ${error}`);
       const status = statusOf(error);
-      return await problem(request, status ?? 500, status === null ? "Something went wrong" : (error as Error).message);
+      return await refuse(status ?? 500, status === null ? "Something went wrong" : (error as Error).message);
     }
   });
+}
+
+interface Refused {
+  readonly request: Request;
+  readonly path: string;
+  readonly base: string;
+  readonly status: number;
+  readonly message: string;
+  readonly settings: ConsoleSettings;
+}
+
+/** A page for people, data for programs; nothing is looked up for it. */
+function refused({ request, path, base, status, message, settings }: Refused): Promise<Response> {
+  const isPage = request.method === "GET" && !path.startsWith("/api/") &&
+    request.headers.get("accept")?.includes("text/html") === true;
+  return isPage ? errorPage(request, { base, status, message, settings }) : problem(request, status, message);
 }

@@ -17,7 +17,7 @@ export interface WorldOptions {
   readonly isHeavy: boolean;
   /** The present: the system's clock. */
   readonly now?: number;
-  /** Executions in all of the past, about: 5,000. */
+  /** Executions in all of the past, about: 3,500. */
   readonly executions?: number;
 }
 
@@ -61,7 +61,7 @@ export async function makeWorld(options: WorldOptions): Promise<World> {
     await clock.advanceTo(to);
   };
 
-  const total = options.executions ?? 5_000;
+  const total = options.executions ?? 3_500;
   // Day and night: half of the time brings two thirds of the orders.
   const half = DAY / 2;
   for (let at = begin; at < now - HOUR;) {

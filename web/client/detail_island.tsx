@@ -42,6 +42,12 @@ export function DetailIsland({ first }: { readonly first: DetailModel }): VNode 
     clock: () => refresher.clock(),
     trouble,
     act: setAction,
+    copy: () => {
+      navigator.clipboard.writeText(JSON.stringify(model.attempts, null, 2)).then(
+        () => setSaid({ isGood: true, text: "The attempts are in the clipboard, as JSON." }),
+        () => setSaid({ isGood: false, text: "The browser does not let this page copy: it has to come by https." }),
+      );
+    },
     replay: <Replay attempts={model.attempts} />,
     said,
   };

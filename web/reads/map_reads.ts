@@ -46,7 +46,7 @@ const BUCKET_MS: Readonly<Record<Range, number>> = { "1h": MINUTE_MS, "24h": 15 
 const KEPT_MS = 30_000;
 const MIN_SAMPLES = 20;
 const OLDEST = 6;
-const SAMPLE = 12;
+const SAMPLE = 9;
 
 /** Reads the map, and what has ended since it was read. */
 export interface MapReads {

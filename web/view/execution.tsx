@@ -22,6 +22,8 @@ import { Troubles } from "./troubles.tsx";
 export interface DetailLive extends Live {
   /** Opens the confirmation. */
   act(action: ActionModel): void;
+  /** Copies the attempts. */
+  copy(): void;
   /** The replay, instead of the still line. */
   readonly replay: VNode;
   /** What has just been done, or refused. */
@@ -73,10 +75,11 @@ export function ExecutionScreen({ model, live }: DetailProps): VNode {
       <section class="panel" aria-labelledby="attempts">
         <div class="row apart">
           <h2 id="attempts">Attempts</h2>
-          <span class="quiet">
+          <span class="row quiet">
             {model.attemptsTotal > model.attempts.length
               ? `the last ${count(model.attempts.length)} of ${count(model.attemptsTotal)}`
               : plural(model.attemptsTotal, "attempt")}
+            {live === null ? null : <button type="button" onClick={live.copy}>Copy as JSON</button>}
           </span>
         </div>
         {model.attempts.length === 0 ? <p class="quiet">No attempt was opened yet.</p> : (

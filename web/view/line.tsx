@@ -97,6 +97,7 @@ function Step({ step, saga, now, range }: StepProps): VNode {
         <a class="name cut" href={termsHref({ saga, step: step.name })} title={titleOf(step)}>{name}</a>
         {step.running > 0 ? <span class="pill small">{count(step.running)} running</span> : null}
         {step.compensating > 0 ? <span class="pill small">{count(step.compensating)} compensating</span> : null}
+        {step.timing === null && step.running > 0 ? <span class="pill">no timing yet</span> : null}
         {rest > 0 ? <span class="pill">+{count(rest)} running</span> : null}
         {restBack > 0 ? <span class="pill">+{count(restBack)} compensating</span> : null}
         <Tag name="failed" value={step.failed} word="failed" href={failedHref(saga, step.name, range)} />
