@@ -19,6 +19,9 @@ export interface Visit {
   readonly access: Access;
 }
 
+/** A Hono app: mount it with `route()`, or serve its `fetch`. */
+export type ConsoleApp = Hono;
+
 /**
  * The console for the engineer on call, to be mounted in a server of one's own. It reads through `store.queries` and
  * acts by the engine's operations; it keeps nothing. It has no login: say in `authorize` who may read and act. Without,
@@ -44,7 +47,7 @@ export interface Visit {
 export function webConsole<const D extends readonly AnyDefinition[]>(
   engine: Engine<D>,
   options: ConsoleOptions = {},
-): Hono {
+): ConsoleApp {
   const settings = consoleSettings(options);
   const queries = queriesOf(engine.store);
   const assets = assetServer();

@@ -6,6 +6,6 @@
  * @module
  */
 
-export { webConsole } from "./console.ts";
+export { type ConsoleApp, webConsole } from "./console.ts";
 export type { ConsoleAction, ConsoleOptions, PollInterval } from "./options.ts";
 export { HIDDEN, redactSecrets } from "./redact.ts";
