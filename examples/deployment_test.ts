@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { sqliteStore } from "@leveret/saga/sqlite";
-import { hasBroker, TestBroker, until } from "../exchanges/fixtures/broker.ts";
+import { hasBroker, TestBroker } from "../exchanges/fixtures/broker.ts";
+import { until } from "../exchanges/fixtures/until.ts";
 import { openDeployment } from "./deployment.ts";
 import { Ledger } from "./ledger.ts";
 

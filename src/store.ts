@@ -47,6 +47,12 @@ export interface Store {
   /** What a waiter needs to know, without JSON; null where there is none. In the order of the ids. */
   status(ids: readonly string[]): Promise<readonly (ExecutionStatus | null)[]>;
 
+  /** How many unfinished executions there are of each definition and version; blocked ones included. */
+  versionsInUse(): Promise<readonly DefinitionInUse[]>;
+
+  /** Ids of unfinished executions, blocked ones included, in the order of their ids, `after` left out. */
+  unfinished(options: UnfinishedOptions): Promise<readonly string[]>;
+
   /** Operations of an execution, oldest first. */
   operations(id: string): Promise<readonly Operation[]>;
 
@@ -116,11 +122,44 @@ export interface Store {
   /** The database's clock. */
   now(): Promise<Instant>;
 
-  /** Brings the tables to this code's version, creating or adopting what there is; safe to run by many at once. */
-  migrate(): Promise<void>;
+  /**
+   * Brings the tables to this code's version, or to `target`, creating what is absent and adopting what is there; safe
+   * to be called by many processes at once, and again after it was cut off anywhere. A store without tables has one
+   * version, 1, and forgets everything on the way to 0.
+   *
+   * Rejects with `invalid_options` for a target that there is none of, `schema_newer` for tables of newer code,
+   * `schema_unfit` for tables of the store's names that cannot be adopted, and `schema_in_use` for a way back that would
+   * lose unfinished executions; each of them has changed nothing.
+   */
+  migrate(options?: MigrateOptions): Promise<void>;
 
   /** Lets go of what the store opened; calls afterwards reject with `closed`. May be called twice. */
   close(): Promise<void>;
+}
+
+/** A definition and version that unfinished executions need. */
+export interface DefinitionInUse extends DefinitionKey {
+  /** How many. */
+  readonly executions: number;
+}
+
+/** Which page of the unfinished executions. */
+export interface UnfinishedOptions {
+  /** The last id of the page before; null for the first page. */
+  readonly after: string | null;
+  /** At most so many; at least 1. */
+  readonly limit: number;
+}
+
+/** To where the tables are brought. */
+export interface MigrateOptions {
+  /**
+   * The version, from 0 to the newest that this code knows, which it is unless it is given. On the way back, what later
+   * versions have made is dropped; at 0 that is everything, tables that were adopted included.
+   */
+  readonly target?: number;
+  /** Whether a way back may lose executions that are unfinished. Not unless it is given. */
+  readonly discardUnfinished?: boolean;
 }
 
 /** What became of an insert. */

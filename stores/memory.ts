@@ -17,24 +17,29 @@ import type {
   Claimed,
   ClaimOptions,
   CommitAnswer,
+  DefinitionInUse,
   DefinitionKey,
   ExecutionStatus,
   InsertAnswer,
   Lease,
+  MigrateOptions,
   NewSignal,
   PruneOptions,
   RenewAnswer,
   SignalAnswer,
   Store,
   StoreTransaction,
+  UnfinishedOptions,
   UnservedOptions,
   WakeFilter,
   WorkerDirectory,
   WorkerRow,
 } from "../src/store.ts";
+import { compareBytes } from "./memory/byte_order.ts";
 import { isolate, isolateAttempt, isolateExecution, isolateOperation, isolateSignal } from "./memory/isolate.ts";
 import { memoryQueries } from "./memory/queries.ts";
 import { WakeIndex } from "./memory/wake_index.ts";
+import { destinationOf, refuseUnfinished } from "./migrate_options.ts";
 
 /** A store in this process's memory. */
 export interface MemoryStore extends Store {
@@ -72,6 +77,9 @@ interface Row {
   /** The senders' ids of all signals that ever arrived. */
   readonly signalIds: readonly string[];
 }
+
+/** There are no tables: they are there, or empty. */
+const VERSION = 1;
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -121,6 +129,30 @@ class Memory implements MemoryStore {
 
   status(ids: readonly string[]): Promise<readonly (ExecutionStatus | null)[]> {
     return this.#answer(() => ids.map((id) => this.#status(id)));
+  }
+
+  versionsInUse(): Promise<readonly DefinitionInUse[]> {
+    return this.#answer(() => {
+      const found = new Map<string, DefinitionInUse>();
+      for (const { sagaName: name, sagaVersion: version } of this.#unfinished()) {
+        const key = definitionKey({ name, version });
+        found.set(key, { name, version, executions: (found.get(key)?.executions ?? 0) + 1 });
+      }
+      return [...found.values()].sort((a, b) => compareBytes(a.name, b.name) || a.version - b.version);
+    });
+  }
+
+  unfinished({ after, limit }: UnfinishedOptions): Promise<readonly string[]> {
+    return this.#answer(() =>
+      this.#unfinished().map(({ id }) => id)
+        .filter((id) => after === null || compareBytes(id, after) > 0)
+        .sort(compareBytes)
+        .slice(0, limit)
+    );
+  }
+
+  #unfinished(): readonly Execution[] {
+    return [...this.#rows.values()].map(({ record }) => record.execution).filter(({ status }) => !isFinished(status));
   }
 
   operations(id: string): Promise<readonly Operation[]> {
@@ -185,8 +217,15 @@ class Memory implements MemoryStore {
     return this.#answer(() => this.#clock.now());
   }
 
-  migrate(): Promise<void> {
-    return this.#answer(() => {});
+  migrate(options?: MigrateOptions): Promise<void> {
+    return this.#answer(() => {
+      const { target, discardUnfinished } = destinationOf(options, VERSION);
+      if (target === VERSION) return;
+      const unfinished = [...this.#rows].filter(([, { record }]) => !isFinished(record.execution.status));
+      const [first] = unfinished.map(([id]) => id).toSorted();
+      if (first !== undefined && !discardUnfinished) refuseUnfinished(target, unfinished.length, first);
+      this.clear();
+    });
   }
 
   close(): Promise<void> {

@@ -3,7 +3,7 @@ import type { PoolConnection } from "mysql2/promise";
 import { changeOf } from "../src/domain/change.ts";
 import { isSagaError } from "../src/errors.ts";
 import type { Store } from "../src/store.ts";
-import { anAttempt, aNewSignal, anExecution, anOperation, aWorker, T0 } from "../testing/factories.ts";
+import { anAttempt, aNewSignal, anExecution, anOperation, T0 } from "../testing/factories.ts";
 import { virtualClock } from "../testing/virtual_clock.ts";
 import {
   driverError,
@@ -14,39 +14,10 @@ import {
   query,
   withMysql,
 } from "./fixtures/mysql.ts";
+import { insertForOperations, OPERATIONS, TOUCHED } from "./fixtures/operations.ts";
 import { mysqlHandle, mysqlStore } from "./mysql.ts";
 
 const filter = { partitions: ["default"], definitions: [{ name: "orders.checkout", version: 1 }], takeOver: true };
-
-const OPERATIONS: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {
-  insert: (store) => store.insert([anExecution({ id: "new" }), anExecution({ id: "open" })]),
-  load: (store) => store.load(["open", "idle"]),
-  commit: (store) =>
-    store.commit([
-      changeOf(anExecution({ id: "open", owner: "w/a" }), { owner: null }, {
-        attempts: [anAttempt({ executionId: "open" })],
-        operations: [anOperation({ executionId: "open" })],
-      }),
-      changeOf(anExecution({ id: "idle" }), { currentStep: "charge" }),
-    ]),
-  "commit, some of it stale or refused": (store) =>
-    store.commit([
-      changeOf(anExecution({ id: "open", owner: "w/a" }), { owner: null }),
-      changeOf(anExecution({ id: "missing" }), {}),
-      changeOf(anExecution({ id: "idle" }), { activeSlot: "held" }, { attempts: [anAttempt({ executionId: "idle" })] }),
-    ]),
-  renew: (store) => store.renew([{ executionId: "open", token: "w/a", until: T0 + 90_000 }]),
-  claimDue: (store) => store.claimDue({ ...filter, now: T0, limit: 5, patienceMs: 1_000, counted: true }),
-  signal: (store) => store.signal(aNewSignal({ executionId: "idle", signalId: "s1" })),
-  "workers.announce": (store) => store.workers.announce(aWorker()),
-  transaction: (store) =>
-    store.transaction(async ({ tx, load, commit }) => {
-      await tx.query("update saga_executions set trace = 'a' where id = ?", ["idle"]);
-      const record = await load("idle");
-      return await commit(changeOf(record!.execution, { currentStep: "charge" }));
-    }),
-  prune: (store) => store.prune({ finishedBefore: T0 + 60_000, statuses: ["completed"], limit: 5 }),
-};
 
 /** A conflict as the server tells of it, and what it has done with the transaction by then. */
 const CONFLICTS: Readonly<Record<string, (connection: PoolConnection) => Promise<never>>> = {
@@ -67,12 +38,7 @@ async function outcomeOf(
   { place, trouble, takesSeveral }: { place: number; trouble: Trouble; takesSeveral: boolean },
 ): Promise<{ readonly answer: unknown; readonly stored: unknown; readonly wasReached: boolean }> {
   const plain = mysqlStore({ url, clock: virtualClock(T0) });
-  await plain.insert([
-    anExecution({ id: "open", owner: "w/a" }),
-    anExecution({ id: "idle" }),
-    anExecution({ id: "holder", activeSlot: "held", wakeAt: null }),
-    anExecution({ id: "done", status: "completed" }),
-  ]);
+  await insertForOperations(plain);
   let left = Infinity;
   const { pool, end } = meddledPool(url, async (_, connection) => {
     if (--left === 0) await trouble(connection);
@@ -82,7 +48,7 @@ async function outcomeOf(
   left = place;
   const answer = await operation(store).catch((error) => error);
   const wasReached = left <= 0;
-  const stored = await plain.load(["open", "idle", "done", "new"]);
+  const stored = await plain.load(TOUCHED);
   await store.close();
   await end();
   await plain.close();

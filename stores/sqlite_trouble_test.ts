@@ -3,8 +3,9 @@ import { DatabaseSync } from "node:sqlite";
 import { changeOf } from "../src/domain/change.ts";
 import { isSagaError } from "../src/errors.ts";
 import type { Store } from "../src/store.ts";
-import { anAttempt, aNewSignal, anExecution, anOperation, aWorker, T0 } from "../testing/factories.ts";
+import { anAttempt, anExecution, T0 } from "../testing/factories.ts";
 import { virtualClock } from "../testing/virtual_clock.ts";
+import { insertForOperations, OPERATIONS, TOUCHED } from "./fixtures/operations.ts";
 import { sqliteHandle, sqliteStore } from "./sqlite.ts";
 
 /** A folder of its own for a test, gone with it. */
@@ -43,7 +44,7 @@ Deno.test("a path in a folder that does not exist is store_unavailable until the
 for (
   const [kind, name] of [["table", "saga_executions"], ["view", "saga_signals"], ["index", "saga_executions_wake"]]
 ) {
-  Deno.test(`somebody else's ${kind} under a name of the store's is schema_missing, in one sentence that names it`, () =>
+  Deno.test(`somebody else's ${kind} under a name of the store's is schema_unfit, in one sentence that names it`, () =>
     withFolder(async (folder) => {
       using other = new DatabaseSync(`${folder}/saga.db`);
       other.exec("create table notes (id text)");
@@ -51,7 +52,7 @@ for (
       other.exec(`create ${kind} ${name} ${columns}`);
       const store = sqliteStore({ path: `${folder}/saga.db` });
       await assert.rejects(store.load(["a"]), (error) => {
-        assert.ok(isSagaError(error, "schema_missing"));
+        assert.ok(isSagaError(error, "schema_unfit"));
         assert.match(error.message, new RegExp(`^Cannot make the tables.*${name}.*rename it`));
         return true;
       });
@@ -144,11 +145,11 @@ Deno.test("a full database inside a body is store_full, and undoes what the body
     await store.close();
   }));
 
-/** A connection that reports a lock once, at the `place`th statement that it is to run. */
+/** A connection that reports a lock once, at the `place`th statement that it is to run. A rollback never meets one. */
 function lockedOnce(database: DatabaseSync, place: number): { database: DatabaseSync; wasReached(): boolean } {
   let left = place;
-  const check = () => {
-    if (--left === 0) throw Object.assign(new Error("database is locked"), { errcode: 5 });
+  const check = (sql: string) => {
+    if (sql !== "rollback" && --left === 0) throw Object.assign(new Error("database is locked"), { errcode: 5 });
   };
   const watched = new Proxy(database, {
     get(target, property) {
@@ -158,41 +159,14 @@ function lockedOnce(database: DatabaseSync, place: number): { database: Database
         const statement = target.prepare(sql);
         return {
           sourceSQL: statement.sourceSQL,
-          all: (...values: never[]) => (check(), statement.all(...values)),
-          run: (...values: never[]) => (check(), statement.run(...values)),
+          all: (...values: never[]) => (check(sql), statement.all(...values)),
+          run: (...values: never[]) => (check(sql), statement.run(...values)),
         };
       };
     },
   });
   return { database: watched, wasReached: () => left <= 0 };
 }
-
-const filter = { partitions: ["default"], definitions: [{ name: "orders.checkout", version: 1 }], takeOver: true };
-
-const OPERATIONS: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {
-  insert: (store) => store.insert([anExecution({ id: "new" }), anExecution({ id: "open" })]),
-  load: (store) => store.load(["open", "idle"]),
-  commit: (store) =>
-    store.commit([
-      changeOf(anExecution({ id: "open", owner: "w/a" }), { owner: null }, {
-        attempts: [anAttempt({ executionId: "open" })],
-        operations: [anOperation({ executionId: "open" })],
-      }),
-      changeOf(anExecution({ id: "idle" }), { currentStep: "charge" }),
-      changeOf(anExecution({ id: "missing" }), {}),
-    ]),
-  renew: (store) => store.renew([{ executionId: "open", token: "w/a", until: T0 + 90_000 }]),
-  claimDue: (store) => store.claimDue({ ...filter, now: T0, limit: 5, patienceMs: 1_000, counted: true }),
-  signal: (store) => store.signal(aNewSignal({ executionId: "idle", signalId: "s1" })),
-  "workers.announce": (store) => store.workers.announce(aWorker()),
-  transaction: (store) =>
-    store.transaction(async ({ tx, load, commit }) => {
-      await tx.query("update saga_executions set trace = 'a' where id = ?", ["idle"]);
-      const record = await load("idle");
-      return await commit(changeOf(record!.execution, { currentStep: "charge" }));
-    }),
-  prune: (store) => store.prune({ finishedBefore: T0 + 60_000, statuses: ["completed"], limit: 5 }),
-};
 
 /** What an operation answers and leaves behind, with a lock at the given statement. */
 async function outcomeOf(
@@ -202,15 +176,11 @@ async function outcomeOf(
   using database = new DatabaseSync(":memory:");
   const clock = virtualClock(T0);
   const plain = sqliteStore({ database, clock });
-  await plain.insert([
-    anExecution({ id: "open", owner: "w/a" }),
-    anExecution({ id: "idle" }),
-    anExecution({ id: "done", status: "completed" }),
-  ]);
+  await insertForOperations(plain);
   const locked = lockedOnce(database, place);
   const store = sqliteStore({ database: locked.database, clock });
   const answer = await operation(store);
-  const stored = await plain.load(["open", "idle", "done", "new"]);
+  const stored = await plain.load(TOUCHED);
   return { outcome: { answer, stored }, wasReached: locked.wasReached() };
 }
 

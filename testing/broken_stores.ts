@@ -372,6 +372,8 @@ function override(store: Store, operations: Partial<Store>): Store {
     insert: (executions, tx) => store.insert(executions, tx),
     load: (ids) => store.load(ids),
     status: (ids) => store.status(ids),
+    versionsInUse: () => store.versionsInUse(),
+    unfinished: (options) => store.unfinished(options),
     operations: (id) => store.operations(id),
     commit: (changes) => store.commit(changes),
     renew: (leases) => store.renew(leases),
@@ -382,7 +384,7 @@ function override(store: Store, operations: Partial<Store>): Store {
     transaction: (body) => store.transaction(body),
     prune: (options) => store.prune(options),
     now: () => store.now(),
-    migrate: () => store.migrate(),
+    migrate: (options) => store.migrate(options),
     close: () => store.close(),
     ...operations,
   };

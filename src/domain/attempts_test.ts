@@ -5,7 +5,7 @@ import {
   finishedSteps,
   keyOf,
   rowOfOpenAttempt,
-  rowOfRunning,
+  rowsOfRunning,
   rowWithoutAttempt,
 } from "./attempts.ts";
 import { retry } from "./operate.ts";
@@ -36,9 +36,9 @@ Deno.test("keyOf() is the same in every try, and another one in the undo", () =>
   assert.equal(keyOf("x", "charge", "compensate"), "x:charge:undo");
 });
 
-Deno.test("rowOfRunning() shows the open attempt, which has not ended", () => {
+Deno.test("rowsOfRunning() shows the open attempt, which has not ended", () => {
   const walk = new Walk(PLAN).runTo("charge");
-  const row = rowOfRunning(walk.record)!;
+  const row = rowsOfRunning(walk.record)[0]!;
   const { stepName, attempt, status, startedAt, finishedAt, durationMs, undo, worker, position } = row;
   assert.deepEqual({ stepName, attempt, status, startedAt, finishedAt, durationMs, undo, worker, position }, {
     stepName: "charge",
@@ -53,8 +53,8 @@ Deno.test("rowOfRunning() shows the open attempt, which has not ended", () => {
   });
 });
 
-Deno.test("rowOfRunning() is null where nothing is open", () => {
-  assert.equal(rowOfRunning(startOf(PLAN)), null);
+Deno.test("rowsOfRunning() has none where nothing is open", () => {
+  assert.deepEqual(rowsOfRunning(startOf(PLAN)), []);
 });
 
 Deno.test("rows say what little is known of a record that lacks what it should have", () => {

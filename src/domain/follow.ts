@@ -11,7 +11,7 @@ import type { ExecutionRecord } from "./record.ts";
 export interface Followed {
   /** Everything that was decided, as one change; null if there was nothing to write. */
   readonly change: Change | null;
-  /** The decision at which it stopped: `open` (carried out if the caller may open) or `drop`. */
+  /** The decision at which it stopped: `open` (carried out if the caller may open), `drop` or `continue`. */
   readonly last: Decision;
 }
 
@@ -33,7 +33,7 @@ export function follow(
   let hintEpoch = options.hintEpoch;
   for (;;) {
     const decision = next(current, plan, { ...options, hintEpoch });
-    if (decision.kind === "drop" || plan === null) return { change, last: decision };
+    if (decision.kind === "drop" || decision.kind === "continue" || plan === null) return { change, last: decision };
     if (decision.kind === "open" && !options.mayOpen) return { change, last: decision };
     const rows = options.rows + (change === null ? 0 : change.attempts.length + change.operations.length);
     const step = applyDecision(current, decision, plan, { ...options, rows });

@@ -101,6 +101,7 @@ const PROGRESS = {
   waitingFor: name("waiting_for"),
   openUndo: name("open_undo"),
   openKind: name("open_kind"),
+  openBranches: json("open_branches"),
   request: json("request"),
   resumeCount: integer("resume_count"),
   deadlineAt: instant("deadline_at"),

@@ -1,6 +1,8 @@
 /** What differs between the databases, each difference under a name of its own. */
 
 import type { Instant } from "../../src/domain/record.ts";
+import type { Adoption } from "./adoption.ts";
+import type { ComputedColumn } from "./tables.ts";
 import type { SqlValue } from "./work.ts";
 
 /**
@@ -18,6 +20,10 @@ export interface Dialect {
   readonly columnsOf: string;
   /** A select of a table's indexes by their `name`, given the table's. */
   readonly indexesOf: string;
+  /** Keeps everybody else off a table until the transaction ends; null where whoever migrates is alone anyhow. */
+  readonly lockTable: ((table: string) => string) | null;
+  /** How tables are taken over that are there already. */
+  readonly adoption: Adoption;
   /** How the index of {@linkcode Claimer} finds what has to be looked at. */
   readonly wake: WakeIndex;
   /** What is said about the tables once they are there. */
@@ -64,8 +70,8 @@ export interface Dialect {
 
 /** How a database keeps the order in which executions have to be looked at. */
 export interface WakeIndex {
-  /** A column of its own for the index, with a comma before it; empty where `wake_at` itself is in the index. */
-  readonly column: string;
+  /** A column of its own for the index; none where `wake_at` itself is in the index. */
+  readonly computed: readonly ComputedColumn[];
   /** What the index is made of, after the partition. */
   readonly indexed: string;
 }

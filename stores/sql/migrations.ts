@@ -10,7 +10,7 @@
  */
 
 import type { Dialect } from "./dialect.ts";
-import { addIndex, addTable, key, optional, required, type SchemaChange, SEQUENCE } from "./tables.ts";
+import { addColumn, addIndex, addTable, key, optional, required, type SchemaChange, SEQUENCE } from "./tables.ts";
 
 /** One step of the schema's history. Never changed once released. */
 export interface Migration {
@@ -23,7 +23,25 @@ export interface Migration {
 /** All migrations, oldest first, with versions from 1 and without gaps. */
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, olderMayRun: false, changes: firstTables },
+  // Which branches of a workflow's parallel run. Workers that know only version 1 know no workflow either.
+  {
+    version: 2,
+    olderMayRun: true,
+    changes: () => [addColumn("saga_executions", optional("open_branches", "json"))],
+  },
 ];
+
+const GIVEN: unique symbol = Symbol("migrations");
+
+/** Options of a store with other migrations than {@linkcode MIGRATIONS}: of the version before, or of the next one. */
+export function withMigrations<Options extends object>(options: Options, migrations: readonly Migration[]): Options {
+  return { ...options, [GIVEN]: migrations };
+}
+
+/** The migrations that a store of these options knows. */
+export function migrationsOf(options: object): readonly Migration[] {
+  return (options as { readonly [GIVEN]?: readonly Migration[] })[GIVEN] ?? MIGRATIONS;
+}
 
 function firstTables({ wake, afterTables }: Dialect): readonly SchemaChange[] {
   return [
@@ -67,7 +85,7 @@ function firstTables({ wake, afterTables }: Dialect): readonly SchemaChange[] {
       optional("blocked_reason", "word"),
       optional("finished_at", "instant"),
       optional("duration_ms", "real"),
-    ], wake.column),
+    ], wake.computed),
     // claimDue, nextWake: the oldest wake times of one partition, without a look at the finished.
     addIndex("saga_executions_wake", "saga_executions", {
       columns: ["partition", wake.indexed],

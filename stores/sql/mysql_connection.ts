@@ -3,28 +3,16 @@
 import { createConnection } from "mysql2";
 import type { Connection } from "mysql2/promise";
 import { SagaError, show } from "../../src/errors.ts";
+import type { Source, Use } from "./lender.ts";
 import type { Flavour } from "./mysql_dialect.ts";
 import { hasNumber, troubleOf } from "./mysql_errors.ts";
 import type { Row } from "./work.ts";
-
-/** What a connection is used for: a call of the store's, or the body of a transaction. */
-export type Use = "call" | "body";
 
 /** What has to be known of a server. */
 export interface Server {
   readonly flavour: Flavour;
   /** Longest statement that it takes, `max_allowed_packet`. */
   readonly maxPacketBytes: number;
-}
-
-/** Where connections come from. */
-export interface MysqlSource {
-  /** At most so many at once. */
-  readonly size: number;
-  open(use: Use): Promise<MysqlConnection>;
-  /** Takes back what was opened; throws away what is broken. */
-  giveBack(connection: MysqlConnection): void;
-  close(): Promise<void>;
 }
 
 /** What is used of a connection of `mysql2/promise`. */
@@ -108,8 +96,9 @@ export class MysqlConnection {
   }
 
   /** Sends a text, and gives what the driver makes of the answer: rows, a header, or an array of these. */
-  async send(sql: string): Promise<unknown> {
-    const answer = await this.#watch(this.#inTime(this.handle.query({ ...SHAPE, typeCast: true, sql })));
+  async send(sql: string, { isLong = false }: { readonly isLong?: boolean } = {}): Promise<unknown> {
+    const asking = this.handle.query({ ...SHAPE, typeCast: true, sql });
+    const answer = await this.#watch(isLong ? asking : this.#inTime(asking));
     return (answer as readonly unknown[])[0];
   }
 
@@ -188,7 +177,7 @@ export interface OwnSourceOptions {
 }
 
 /** Connections of our own, kept open for the next. */
-export class OwnSource implements MysqlSource {
+export class OwnSource implements Source<MysqlConnection> {
   readonly size: number;
   readonly #url: string;
   readonly #idle: Readonly<Record<Use, MysqlConnection[]>> = { call: [], body: [] };
@@ -282,7 +271,7 @@ const SETTINGS: Readonly<Record<Use, readonly string[]>> = {
 };
 
 /** The user's own pool. Its sessions are left as they are. */
-export class PoolSource implements MysqlSource {
+export class PoolSource implements Source<MysqlConnection> {
   readonly size: number;
   readonly #pool: MysqlPromisePool;
   /** By the connections beneath the wrappers, which are made anew with each use. */

@@ -1,16 +1,13 @@
 /** The dialect of MySQL and MariaDB. */
 
-import type { Instant } from "../../src/domain/record.ts";
 import type { Dialect } from "./dialect.ts";
+import { mysqlAdoption } from "./mysql_adoption.ts";
+import { fromMicroseconds, toMicroseconds } from "./microseconds.ts";
 import { refusalOf } from "./mysql_errors.ts";
 import { LIST } from "./mysql_text.ts";
-import type { SqlValue } from "./work.ts";
 
 /** Which of the two servers it is. */
 export type Flavour = "mysql" | "mariadb";
-
-/** As microseconds, beyond it a number is not exact any more; it is the year 2255. */
-const MAX_MICROSECONDS = Number.MAX_SAFE_INTEGER;
 
 /**
  * What compares byte by byte, blanks at the end included: `utf8mb4_bin` takes "a" and "a " for the same. The two servers
@@ -49,11 +46,13 @@ export const mysqlDialect: Dialect = {
     " where table_schema = database() and table_name = ? order by ordinal_position",
   indexesOf: "select distinct index_name as name from information_schema.statistics" +
     " where table_schema = database() and table_name = ?",
+  lockTable: null,
+  adoption: mysqlAdoption,
   indexPrefix: (length) => length === null ? "" : `(${length})`,
   dropIndex: (name, table) => `drop index ${name} on ${table}`,
   // Neither server has indexes of some rows; null is the first value of an index, so a range passes over it.
   onlyWhere: () => "",
-  wake: { column: "", indexed: "wake_at" },
+  wake: { computed: [], indexed: "wake_at" },
   afterTables: [],
 
   text: (sql) => sql.replaceAll('"', "`").replace(PARENT, `${PARENT} force index (primary)`),
@@ -71,8 +70,8 @@ export const mysqlDialect: Dialect = {
   forUpdate: " for update",
   forUpdateSkipLocked: " for update skip locked",
 
-  encodeInstant,
-  decodeInstant: (stored) => Number(stored) / 1_000,
+  encodeInstant: toMicroseconds,
+  decodeInstant: fromMicroseconds,
   encodeJson: (text) => text,
   decodeJson: (stored) => JSON.parse(String(stored)),
 
@@ -86,11 +85,4 @@ const PARENT = "saga_executions as parent";
 export function mysqlDialectOf(flavour: Flavour): Dialect {
   const tableOptions = ` engine = InnoDB default character set utf8mb4 collate ${COLLATIONS[flavour]}`;
   return { ...mysqlDialect, tableOptions };
-}
-
-function encodeInstant(instant: Instant): SqlValue {
-  // In two parts: far from 1970 the product as a whole would round to a neighbouring microsecond.
-  const whole = Math.floor(instant);
-  const microseconds = whole * 1_000 + Math.round((instant - whole) * 1_000);
-  return Math.abs(microseconds) <= MAX_MICROSECONDS ? microseconds : null;
 }

@@ -3,6 +3,7 @@
 import pg from "pg";
 import type { Json } from "../../src/domain/json.ts";
 import { SagaError } from "../../src/errors.ts";
+import type { Source } from "./lender.ts";
 import { breaksConnection, troubleOf } from "./postgres_errors.ts";
 import type { Answer, Row, Statement } from "./work.ts";
 
@@ -20,16 +21,6 @@ export interface PostgresConnection {
   command(sql: string): Promise<string>;
   /** Whether a transaction is open; null if the driver does not tell. */
   readonly isInTransaction: boolean | null;
-}
-
-/** Where connections come from. */
-export interface PostgresSource {
-  /** At most so many at once. */
-  readonly size: number;
-  open(): Promise<PostgresConnection>;
-  /** Takes back what was opened; throws away what is broken. */
-  giveBack(connection: PostgresConnection): Promise<void>;
-  close(): Promise<void>;
 }
 
 /** What is used of a result of node-postgres. */
@@ -159,11 +150,12 @@ export class PgConnection implements PostgresConnection {
     return status === null ? null : status !== "I";
   }
 
-  async run({ sql, values, returnsRows }: Statement): Promise<Answer> {
+  async run({ sql, values, returnsRows, isLong = false }: Statement): Promise<Answer> {
     // Not within the bodies of transactions, which have the user's settings: the plan is made with those, and kept.
     const isNamed = this.#names !== null && values.length > 0 && this.isInTransaction === false;
     const name = isNamed ? { name: this.#names!.of(sql) } : {};
-    const query = { text: sql, values, types: RAW, query_timeout: ANSWER_LIMIT_MS, ...name };
+    const limit = isLong ? {} : { query_timeout: ANSWER_LIMIT_MS };
+    const query = { text: sql, values, types: RAW, ...limit, ...name };
     const { rows, rowCount } = await this.#send(query);
     return returnsRows ? { rows, count: 0 } : { rows: NO_ROWS, count: rowCount ?? 0 };
   }
@@ -208,7 +200,7 @@ export interface PgSourceOptions {
 }
 
 /** Connections of our own, kept open for the next. */
-export class PgSource implements PostgresSource {
+export class PgSource implements Source<PostgresConnection> {
   readonly size: number;
   readonly #options: PgSourceOptions;
   readonly #names: Names | null;
@@ -230,10 +222,9 @@ export class PgSource implements PostgresSource {
     }
   }
 
-  giveBack(connection: PostgresConnection): Promise<void> {
+  giveBack(connection: PostgresConnection): void {
     if (connection.isBroken) this.#discard(connection as PgConnection);
     else this.#idle.push(connection as PgConnection);
-    return Promise.resolve();
   }
 
   async close(): Promise<void> {
@@ -269,7 +260,7 @@ export class PgSource implements PostgresSource {
 }
 
 /** The user's own pool of node-postgres. Its sessions are left as they are: each statement is planned for itself. */
-export class PgPoolSource implements PostgresSource {
+export class PgPoolSource implements Source<PostgresConnection> {
   readonly size: number;
   readonly #pool: PgPool;
 
@@ -282,11 +273,10 @@ export class PgPoolSource implements PostgresSource {
     return new PgConnection(await this.#pool.connect(), null);
   }
 
-  giveBack(connection: PostgresConnection): Promise<void> {
+  giveBack(connection: PostgresConnection): void {
     const { handle: client, isBroken } = connection as PgConnection;
     (connection as PgConnection).detach();
     (client as PgPoolClient).release(isBroken);
-    return Promise.resolve();
   }
 
   close(): Promise<void> {
@@ -333,7 +323,7 @@ export class PostgresJsConnection implements PostgresConnection {
 }
 
 /** The user's own `sql` of postgres.js. Its sessions are left as they are: each statement is planned for itself. */
-export class PostgresJsSource implements PostgresSource {
+export class PostgresJsSource implements Source<PostgresConnection> {
   readonly size: number;
   readonly #sql: PostgresJsPool;
 
@@ -346,10 +336,9 @@ export class PostgresJsSource implements PostgresSource {
     return new PostgresJsConnection(await this.#sql.reserve());
   }
 
-  giveBack({ handle, isBroken }: PostgresConnection): Promise<void> {
+  giveBack({ handle, isBroken }: PostgresConnection): void {
     // A reserved connection whose backend has died must not be released: postgres.js 3.4.9 would never get over it.
     if (!isBroken) (handle as PostgresJsReserved).release();
-    return Promise.resolve();
   }
 
   close(): Promise<void> {

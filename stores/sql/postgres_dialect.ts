@@ -1,12 +1,10 @@
 /** PostgreSQL's dialect. */
 
-import type { Instant } from "../../src/domain/record.ts";
 import type { ColumnTypes, Dialect } from "./dialect.ts";
+import { postgresAdoption } from "./postgres_adoption.ts";
+import { fromMicroseconds, toMicroseconds } from "./microseconds.ts";
 import { refusalOf } from "./postgres_errors.ts";
 import type { SqlValue } from "./work.ts";
-
-/** As microseconds, beyond it a number is not exact any more; it is the year 2255. */
-const MAX_MICROSECONDS = Number.MAX_SAFE_INTEGER;
 
 /** As what a value of a column is handed over. */
 const HANDED_OVER: Readonly<Record<keyof ColumnTypes, string>> = {
@@ -22,8 +20,11 @@ const HANDED_OVER: Readonly<Record<keyof ColumnTypes, string>> = {
 
 const NAME = 'text collate "C"';
 
-/** Our tables, as they stand in the texts; the names of indexes and columns go on after them. */
-const TABLES = /\b(?:saga_(?:executions|step_attempts|signals|operations|workers)|leveret_schema)\b/g;
+/**
+ * Our tables, as they stand in the texts, and those that are taken over; the names of indexes and columns go on after
+ * them.
+ */
+const TABLES = /\b(?:saga_(?:executions|step_attempts|signals|operations|workers)(?:_before)?|leveret_schema)\b/g;
 
 /**
  * PostgreSQL's dialect: names compare byte by byte, JSON is `json`, which keeps `\u0000`, instants are `timestamptz`.
@@ -54,6 +55,8 @@ export function postgresDialect(schema: string | null): Dialect {
     columnsOf: "select column_name as name from information_schema.columns" +
       ` where table_name = ? and table_schema = ${inSchema} order by ordinal_position`,
     indexesOf: `select indexname as name from pg_catalog.pg_indexes where tablename = ? and schemaname = ${inSchema}`,
+    lockTable: (table) => `lock table ${table} in access exclusive mode`,
+    adoption: postgresAdoption(inSchema, prefix),
     indexPrefix: () => "",
     dropIndex: (name) => `drop index ${prefix}${name}`,
     wake: WAKE,
@@ -88,8 +91,8 @@ export function postgresDialect(schema: string | null): Dialect {
     forUpdate: " for update",
     forUpdateSkipLocked: " for update skip locked",
 
-    encodeInstant,
-    decodeInstant: (stored) => Number(stored) / 1_000,
+    encodeInstant: toMicroseconds,
+    decodeInstant: fromMicroseconds,
     encodeJson: (text) => text,
     decodeJson: (stored) => JSON.parse(String(stored)),
 
@@ -126,7 +129,10 @@ export function microseconds(expression: string): string {
  * most of the time, so that these are heap-only updates, which touch no index: measured, that is half of the log.
  */
 const WAKE = {
-  column: `,\n  wake_minute timestamp generated always as (${minuteOf("wake_at")}) stored`,
+  computed: [{
+    name: "wake_minute",
+    declaration: `timestamp generated always as (${minuteOf("wake_at")}) stored`,
+  }],
   indexed: "wake_minute",
 };
 
@@ -161,10 +167,3 @@ export function arrayOf(values: readonly SqlValue[]): string {
 
 // deno-lint-ignore no-control-regex -- it is about these
 const CONTROL = /[\0-\x1f]/;
-
-function encodeInstant(instant: Instant): SqlValue {
-  // In two parts: far from 1970 the product as a whole would round to a neighbouring microsecond.
-  const whole = Math.floor(instant);
-  const micros = whole * 1_000 + Math.round((instant - whole) * 1_000);
-  return Math.abs(micros) <= MAX_MICROSECONDS ? micros : null;
-}

@@ -1,10 +1,9 @@
 /** SQLite's dialect. */
 
 import type { Dialect } from "./dialect.ts";
+import { sqliteAdoption } from "./sqlite_adoption.ts";
+import { fromMicroseconds, toMicroseconds } from "./microseconds.ts";
 import { refusalOf } from "./sqlite_errors.ts";
-
-/** Integers beyond this make a row unreadable for the driver; as microseconds it is the year 2255. */
-const MAX_MICROSECONDS = Number.MAX_SAFE_INTEGER;
 
 /** SQLite's dialect: texts compare byte by byte, JSON is text, instants are whole microseconds since 1970. */
 export const sqliteDialect: Dialect = {
@@ -23,9 +22,11 @@ export const sqliteDialect: Dialect = {
   tableExists: "select 1 from sqlite_master where type = 'table' and name = ?",
   columnsOf: "select name from pragma_table_info(?)",
   indexesOf: "select name from pragma_index_list(?)",
+  lockTable: null,
+  adoption: sqliteAdoption,
   indexPrefix: () => "",
   dropIndex: (name) => `drop index ${name}`,
-  wake: { column: "", indexed: "wake_at" },
+  wake: { computed: [], indexed: "wake_at" },
   afterTables: [],
   onlyWhere: (condition) => ` where ${condition}`,
 
@@ -42,13 +43,8 @@ export const sqliteDialect: Dialect = {
   forUpdate: "",
   forUpdateSkipLocked: "",
 
-  encodeInstant(instant) {
-    // In two parts: far from 1970 the product as a whole would round to a neighbouring microsecond.
-    const whole = Math.floor(instant);
-    const microseconds = whole * 1_000 + Math.round((instant - whole) * 1_000);
-    return Math.abs(microseconds) <= MAX_MICROSECONDS ? microseconds : null;
-  },
-  decodeInstant: (stored) => Number(stored) / 1_000,
+  encodeInstant: toMicroseconds,
+  decodeInstant: fromMicroseconds,
   encodeJson: (text) => text,
   decodeJson: (stored) => JSON.parse(String(stored)),
 

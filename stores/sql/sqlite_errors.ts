@@ -112,7 +112,7 @@ export function translateError(error: unknown, where: string): unknown {
       });
     case "name_taken":
       return new SagaError(
-        "schema_missing",
+        "schema_unfit",
         `Cannot make the tables in ${where}: ${said}, and is not the store's; rename it, or give the store a file of its own`,
         { cause: error },
       );

@@ -1,6 +1,7 @@
 /** What a schema is made of, as data: each database writes its own texts from it. */
 
 import type { DeclaredTypes, Dialect } from "./dialect.ts";
+import { change, rows, type Steps } from "./work.ts";
 
 /** A column of a table. */
 export interface Column {
@@ -10,12 +11,19 @@ export interface Column {
   readonly isKey: boolean;
 }
 
+/** A column that the database fills. */
+export interface ComputedColumn {
+  readonly name: string;
+  /** Its type, and what it is computed from. */
+  readonly declaration: string;
+}
+
 /** A table, without its indexes. */
 export interface Table {
   readonly name: string;
   readonly columns: readonly Column[];
-  /** What is declared after the columns, on one database only: a comma and the text. */
-  readonly more: string;
+  /** What the database computes from them, on one database only. */
+  readonly computed: readonly ComputedColumn[];
 }
 
 /** An index of a table. */
@@ -40,8 +48,12 @@ export type SchemaChange =
   | { readonly kind: "statements"; readonly up: readonly string[]; readonly down: readonly string[] };
 
 /** A new table. */
-export function addTable(name: string, columns: readonly Column[], more: string = ""): SchemaChange {
-  return { kind: "table", table: { name, columns, more } };
+export function addTable(
+  name: string,
+  columns: readonly Column[],
+  computed: readonly ComputedColumn[] = [],
+): SchemaChange {
+  return { kind: "table", table: { name, columns, computed } };
 }
 
 /** A new column, of {@linkcode optional}: rows that are there have none, and older code writes none. */
@@ -79,9 +91,12 @@ export function key(name: string, type: keyof DeclaredTypes): Column {
 export const SEQUENCE: Column = { name: "sequence", type: "sequence", isRequired: false, isKey: false };
 
 /** The text that makes a table. */
-export function createTable({ name, columns, more }: Table, dialect: Dialect): string {
-  const declared = columns.map((column) => `\n  ${declarationOf(column, dialect)}`).join(",");
-  return `create table ${name} (${declared}${more}\n)${dialect.tableOptions}`;
+export function createTable({ name, columns, computed }: Table, dialect: Dialect): string {
+  const declared = [
+    ...columns.map((column) => declarationOf(column, dialect)),
+    ...computed.map(({ name, declaration }) => `"${name}" ${declaration}`),
+  ];
+  return `create table ${name} (${declared.map((one) => `\n  ${one}`).join(",")}\n)${dialect.tableOptions}`;
 }
 
 /** A column as it stands in the text that makes it. */
@@ -94,4 +109,19 @@ export function createIndex({ name, table, columns, isUnique, where, prefixes }:
   const list = columns.map((column) => `"${column}"${dialect.indexPrefix(prefixes[column] ?? null)}`).join(", ");
   const rows = where === null ? "" : dialect.onlyWhere(where);
   return `create ${isUnique ? "unique " : ""}index ${name} on ${table} (${list})${rows}`;
+}
+
+/** Whether there is a table of this name. */
+export function* isTable(dialect: Dialect, name: string): Steps<boolean> {
+  return (yield* rows(dialect.text(dialect.tableExists), [name])).length > 0;
+}
+
+/** Whether a list of a dialect's, of columns or of indexes, has a name in it for this table. */
+export function* isNamed(dialect: Dialect, list: string, table: string, name: string): Steps<boolean> {
+  return (yield* rows(dialect.text(list), [table])).some((row) => row.name === name);
+}
+
+/** Runs a text of this folder, for what it changes. */
+export function* run(dialect: Dialect, sql: string): Steps<void> {
+  yield* change(dialect.text(sql), []);
 }

@@ -111,6 +111,8 @@ function override(store: Store, members: Partial<Store>): Store {
     insert: (executions, tx) => store.insert(executions, tx),
     load: (ids) => store.load(ids),
     status: (ids) => store.status(ids),
+    versionsInUse: () => store.versionsInUse(),
+    unfinished: (options) => store.unfinished(options),
     operations: (id) => store.operations(id),
     commit: (changes) => store.commit(changes),
     renew: (leases) => store.renew(leases),
@@ -122,7 +124,7 @@ function override(store: Store, members: Partial<Store>): Store {
     workers: store.workers,
     prune: (options) => store.prune(options),
     now: () => store.now(),
-    migrate: () => store.migrate(),
+    migrate: (options) => store.migrate(options),
     close: () => store.close(),
     ...members,
   };

@@ -95,6 +95,8 @@ export function faultyStore(store: Store, process: Process, options: { world: Wo
     insert: (executions, tx) => call("insert", () => store.insert(executions, tx)),
     load: (ids) => call("load", () => store.load(ids)),
     status: (ids) => call("status", () => store.status(ids)),
+    versionsInUse: () => call("versionsInUse", () => store.versionsInUse()),
+    unfinished: (options) => call("unfinished", () => store.unfinished(options)),
     operations: (id) => call("operations", () => store.operations(id)),
     commit: (changes) => call("commit", () => store.commit(changes)),
     renew: (leases) => call("renew", () => store.renew(leases)),
@@ -111,7 +113,7 @@ export function faultyStore(store: Store, process: Process, options: { world: Wo
     },
     prune: (prune) => call("prune", () => store.prune(prune)),
     now: () => call("now", () => store.now()),
-    migrate: () => call("migrate", () => store.migrate()),
+    migrate: (options) => call("migrate", () => store.migrate(options)),
     close: () => call("close", () => store.close()),
   };
 }

@@ -69,7 +69,9 @@ export function actionsOf(record: ExecutionRecord, sources: ActionSources): read
     },
     {
       action: "signal",
-      label: execution.waitingFor === null ? "Send a signal" : `Send the signal ${execution.waitingFor}`,
+      label: execution.waitingFor === null
+        ? "Send a signal"
+        : `Send the signal ${execution.waitingFor.replaceAll("\n", " or ")}`,
       effect: "It is kept until a step waits for it.",
       plan: [],
       refused: finished ? `it is ${words(execution.status)}` : null,

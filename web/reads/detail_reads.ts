@@ -1,9 +1,9 @@
 /** Reads one execution with all that is known of it. */
 
-import { rowOfRunning } from "../../src/domain/attempts.ts";
+import { rowsOfRunning } from "../../src/domain/attempts.ts";
 import type { Failure, FailureCause } from "../../src/domain/failure.ts";
 import { type Json, type JsonObject, merge } from "../../src/domain/json.ts";
-import type { Attempt, ExecutionRecord } from "../../src/domain/record.ts";
+import type { Attempt, Execution, ExecutionRecord } from "../../src/domain/record.ts";
 import type { Engine } from "../../src/engine/engine.ts";
 import type { AttemptView } from "../../src/engine/views.ts";
 import type { Names, Queries, Timings } from "../../src/queries.ts";
@@ -65,8 +65,7 @@ export function detailReads(engine: Engine, queries: Queries, settings: ConsoleS
     const row = rowModel(summary, engine.definitions);
     const show = (value: Json, path: string): Json => redacted(value, settings.redact, path);
     const definition = engine.definitions.get(execution.sagaName, execution.sagaVersion);
-    const running = rowOfRunning(record);
-    const all: readonly AttemptView[] = running === null ? record.attempts : [...record.attempts, running];
+    const all: readonly AttemptView[] = [...record.attempts, ...rowsOfRunning(record)];
     return {
       now,
       row,
@@ -78,7 +77,7 @@ export function detailReads(engine: Engine, queries: Queries, settings: ConsoleS
       dueAt: execution.dueAt,
       deadlineAt: execution.deadlineAt,
       finishedAt: execution.finishedAt,
-      waitingFor: execution.waitingFor,
+      waitingFor: execution.waitingFor?.replaceAll("\n", " or ") ?? null,
       activeKey: execution.activeKey,
       parentId: execution.parentId,
       revision: execution.revision,
@@ -152,11 +151,12 @@ interface AttemptSources {
 
 /** The last attempts, each with what it changed: the context before it is the input and what was written till then. */
 function attemptModels(all: readonly AttemptView[], sources: AttemptSources): readonly AttemptModel[] {
-  let context = sources.record.execution.input;
+  const { execution } = sources.record;
+  let context = execution.input;
   const models: AttemptModel[] = [];
   for (const [at, row] of all.entries()) {
     const before = context;
-    context = row.direction === "execute" ? merge(context, row.result) : context;
+    context = merge(context, patchOf(row, execution));
     if (at >= all.length - MAX_ATTEMPTS) models.push(attemptModel(row, before, sources));
   }
   return models;
@@ -167,7 +167,8 @@ function attemptModel(row: AttemptView, before: JsonObject, { record, timings, s
     one.sagaName === record.execution.sagaName && one.step === row.stepName && one.direction === row.direction &&
     one.samples >= MIN_SAMPLES
   );
-  const patch = row.direction === "execute" ? row.result : null;
+  const { execution } = record;
+  const patch = patchOf(row, execution);
   const keys = Object.keys(patch ?? {});
   const part = Object.fromEntries(keys.filter((key) => Object.hasOwn(before, key)).map((key) => [key, before[key]!]));
   return {
@@ -186,12 +187,21 @@ function attemptModel(row: AttemptView, before: JsonObject, { record, timings, s
     frames: framesOf(row.errorBacktrace),
     backtrace: row.errorBacktrace,
     retryAt: row.retryAt,
-    diff: diffOf(show(part, "context") as JsonObject, patch === null ? null : show(patch, "context") as JsonObject),
+    diff: patch === null && row.result !== null
+      ? [{ kind: "add", path: "returned", before: "", after: shortJson(show(row.result, "context")) }]
+      : diffOf(show(part, "context") as JsonObject, patch === null ? null : show(patch, "context") as JsonObject),
     key: row.key,
     reason: row.reason,
     worker: row.worker,
     timing: timing === undefined ? null : { p50: timing.p50Ms, p95: timing.p95Ms },
   };
+}
+
+/** What a saga's step merged into the context; null for what a workflow's step returned, which stays by itself. */
+function patchOf(row: AttemptView, { context }: Execution): JsonObject | null {
+  const { direction, result } = row;
+  if (direction !== "execute" || typeof result !== "object" || result === null || Array.isArray(result)) return null;
+  return Object.keys(result).every((key) => Object.hasOwn(context, key)) ? result as JsonObject : null;
 }
 
 /** The steps in their order, each with how it stands; those of the definition, or those that were seen. */

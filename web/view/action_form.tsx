@@ -65,7 +65,7 @@ function SignalFields({ waitingFor }: { readonly waitingFor: string | null }): V
     <>
       <label>
         Name
-        <input name="name" required autocomplete="off" defaultValue={waitingFor ?? ""} />
+        <input name="name" required autocomplete="off" defaultValue={waitingFor?.split(" or ")[0] ?? ""} />
       </label>
       <label>
         Payload, as JSON

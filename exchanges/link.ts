@@ -8,25 +8,35 @@
  * ```
  */
 
-import type { Clock } from "../../src/clock.ts";
-import type { Logger } from "../../src/logger.ts";
+import { type Clock, pause } from "../src/clock.ts";
+import type { Logger } from "../src/logger.ts";
 import { Backoff } from "./backoff.ts";
-import { type Connection, messageOf, openConnection } from "./driver.ts";
+
+/** What a link needs of a connection. */
+export interface Linked {
+  /** Resolves with the reason once it is closed, whoever closed it. */
+  readonly lost: Promise<string>;
+  /** Why the service takes nothing from it at present, or null. */
+  readonly blocked: string | null;
+  /** Never rejects. */
+  close(): Promise<void>;
+}
 
 /** What a link is made of. */
-export interface LinkOptions {
+export interface LinkOptions<Connection extends Linked> {
   /** What it is for, as a word for logs. */
   readonly name: string;
-  readonly url: string;
-  /** The address without credentials. */
-  readonly where: string;
+  /** The service and its address, without credentials. */
+  readonly service: string;
+  /** Connects. Rejects with a reason to be read by people, within some seconds. */
+  open(): Promise<Connection>;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
 /** Keeps a connection. */
-export class Link {
-  readonly #options: LinkOptions;
+export class Link<Connection extends Linked> {
+  readonly #options: LinkOptions<Connection>;
   readonly #closing = new AbortController();
   readonly #backoff: Backoff;
   readonly #waiting = new Set<() => void>();
@@ -35,7 +45,7 @@ export class Link {
   #trouble = "";
   #running: Promise<void> = Promise.resolve();
 
-  constructor(options: LinkOptions) {
+  constructor(options: LinkOptions<Connection>) {
     this.#options = options;
     this.#backoff = new Backoff(options.clock);
   }
@@ -64,14 +74,14 @@ export class Link {
 
   /** What is wrong, in a sentence, or null. */
   get trouble(): string | null {
-    const { where } = this.#options;
+    const { service } = this.#options;
     if (this.#state === "closed") return "closed";
     if (this.#state === "up") {
       const why = this.#connection?.blocked ?? null;
-      return why === null ? null : `RabbitMQ at ${where} takes nothing at present: ${why}`;
+      return why === null ? null : `${service} takes nothing at present: ${why}`;
     }
-    if (this.#state === "away") return `RabbitMQ at ${where} is away: ${this.#trouble}`;
-    return `RabbitMQ at ${where} has not answered yet`;
+    if (this.#state === "away") return `${service} is away: ${this.#trouble}`;
+    return `${service} has not answered yet`;
   }
 
   /** Resolves with the connection as soon as there is one; with null if the signal aborts or the link is closed. */
@@ -99,11 +109,10 @@ export class Link {
   }
 
   async #run(): Promise<void> {
-    const { clock, url } = this.#options;
     const { signal } = this.#closing;
     while (!signal.aborted) {
       try {
-        const connection = await openConnection(url, clock);
+        const connection = await this.#options.open();
         if (signal.aborted) return await connection.close();
         this.#up(connection);
         const reason = await connection.lost;
@@ -118,19 +127,19 @@ export class Link {
   }
 
   #up(connection: Connection): void {
-    const { logger, name, where } = this.#options;
-    if (this.#state === "away") logger.info(`RabbitMQ at ${where} is back for ${name}`);
+    const { logger, name, service } = this.#options;
+    if (this.#state === "away") logger.info(`${service} is back for ${name}`);
     this.#backoff.good();
     this.#connection = connection;
     this.#to("up");
   }
 
   #away(reason: string): void {
-    const { logger, name, where } = this.#options;
+    const { logger, name, service } = this.#options;
     this.#trouble = reason;
     if (this.#state === "closed" || this.#state === "away") return;
     this.#to("away");
-    logger.warn(`RabbitMQ at ${where} is away for ${name}, sweeps do its work: ${reason}; it is tried again for ever`);
+    logger.warn(`${service} is away for ${name}, sweeps do its work: ${reason}; it is tried again for ever`);
   }
 
   #to(state: "up" | "away" | "closed"): void {
@@ -148,5 +157,20 @@ export class Link {
     this.#waiting.add(wake);
     signal.addEventListener("abort", wake, { once: true });
     return promise;
+  }
+}
+
+/** What an error says; the driver's own, and those of the system. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Resolves with what `work` resolves with, or with null once the time is over. */
+export async function within<T>(clock: Clock, ms: number, work: Promise<T>): Promise<T | null> {
+  const over = new AbortController();
+  try {
+    return await Promise.race([work, pause(clock, ms, over.signal).then(() => null)]);
+  } finally {
+    over.abort();
   }
 }

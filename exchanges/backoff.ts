@@ -1,6 +1,6 @@
 /** Pauses between tries that go on for ever: longer and longer, never in step with other processes. */
 
-import { type Clock, pause } from "../../src/clock.ts";
+import { type Clock, pause } from "../src/clock.ts";
 
 const FIRST_MS = 100;
 const MAX_MS = 5_000;

@@ -1,24 +1,38 @@
 /** Who may use a connection, and when. */
 
-import type { MysqlConnection, MysqlSource, Use } from "./mysql_connection.ts";
+/** What a connection is used for: a call of the store's, or the body of a transaction. */
+export type Use = "call" | "body";
+
+/** Where connections come from. */
+export interface Source<Connection> {
+  /** At most so many at once. */
+  readonly size: number;
+  open(use: Use): Promise<Connection>;
+  /** Takes back what was opened; throws away what is broken. */
+  giveBack(connection: Connection): void;
+  close(): Promise<void>;
+}
+
+/** The fewest that are enough: one for the body of a transaction, one for commits and loads, one for heartbeats. */
+export const FEWEST_CONNECTIONS = 3;
 
 /**
  * Lends connections, at most as many as the source has. Bodies are lent two less, so that heartbeats, commits and
  * claims never wait for user code.
  */
-export class MysqlLender {
-  readonly #source: MysqlSource;
+export class Lender<Connection> {
+  readonly #source: Source<Connection>;
   #lent = 0;
   #lentToBodies = 0;
   readonly #waiting: Readonly<Record<Use, (() => void)[]>> = { call: [], body: [] };
   #idle: (() => void) | null = null;
 
-  constructor(source: MysqlSource) {
+  constructor(source: Source<Connection>) {
     this.#source = source;
   }
 
   /** Runs a section with a connection of its own. */
-  async use<T>(use: Use, section: (connection: MysqlConnection) => Promise<T>): Promise<T> {
+  async use<T>(use: Use, section: (connection: Connection) => Promise<T>): Promise<T> {
     await this.#enter(use);
     try {
       const connection = await this.#source.open(use);
