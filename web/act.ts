@@ -71,7 +71,8 @@ async function carryOut(engine: Engine, { id, name, by, epoch, body }: {
     case "signal":
       return { id, stored: await engine.signal(id, body.name as string, (body.payload ?? null) as Json, by) };
     case "rerun": {
-      const { execution, created } = await engine.rerun(id, by);
+      const from = body.from === undefined ? {} : { from: body.from as string };
+      const { execution, created } = await engine.rerun(id, { ...by, ...from });
       return { ...stateOf(execution), created };
     }
     default:
@@ -91,7 +92,7 @@ const FIELDS: Readonly<Record<ActionName, readonly string[]>> = {
   skip: ["reason", "epoch", "result"],
   terminate: ["reason", "epoch"],
   signal: ["reason", "name", "payload"],
-  rerun: ["reason"],
+  rerun: ["reason", "from"],
 };
 
 /** What is wrong with a body, or null. What the engine checks itself is left to it. */
@@ -100,6 +101,7 @@ function problemOf(body: Readonly<Record<string, unknown>>, name: ActionName): s
   if (unknown !== undefined) return `there is no field ${JSON.stringify(unknown)}; use ${FIELDS[name].join(", ")}`;
   if (body.reason !== undefined && typeof body.reason !== "string") return "the reason has to be text";
   if (body.epoch !== undefined && !Number.isSafeInteger(body.epoch)) return "the epoch has to be a whole number";
+  if (body.from !== undefined && typeof body.from !== "string") return "the step to begin from has to be a name";
   if (name === "signal" && typeof body.name !== "string") return "the signal needs a name";
   const { result } = body;
   if (result !== undefined && (typeof result !== "object" || result === null || Array.isArray(result))) {

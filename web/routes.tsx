@@ -15,7 +15,7 @@ import { readDoctor } from "./reads/doctor_reads.ts";
 import { type ListRequest, readList } from "./reads/list_reads.ts";
 import { mapReads } from "./reads/map_reads.ts";
 import { detailText, doctorText, listCsv, listText, mapText } from "./text_twins.ts";
-import { ActionForm } from "./view/action_form.tsx";
+import { ActionForm, keepable } from "./view/action_form.tsx";
 import { BulkNote, BulkScreen } from "./view/bulk.tsx";
 import { DoctorScreen } from "./view/doctor.tsx";
 import { ExecutionScreen } from "./view/execution.tsx";
@@ -180,6 +180,7 @@ export function routes(engine: Engine, queries: Queries, settings: ConsoleSettin
             <ActionForm
               action={action}
               waitingFor={model.waitingFor}
+              steps={keepable(model)}
               problem={null}
               isBusy={action.refused !== null}
               send={null}

@@ -1,7 +1,7 @@
 /** What the screens say, without a script. */
 
 import assert from "node:assert/strict";
-import { NonRetryable } from "../mod.ts";
+import { Engine, NonRetryable, workflow } from "../mod.ts";
 import type { DetailModel, ListModel, MapModel, RefreshModel } from "./view/model.ts";
 import { inWorld, posted, type TestWorld } from "./fixtures/world.ts";
 
@@ -238,6 +238,10 @@ Deno.test("every action does what it says, and is written down", () =>
     assert.equal((await world.engine.get("signalled"))?.status, "completed");
     const again = await post("signalled", "rerun");
     assert.equal(again.body.created, true);
+    const part = await post("signalled", "rerun", { from: "ship" });
+    await world.clock.advance(10_000);
+    assert.equal((await world.engine.get(part.body.id))?.status, "completed");
+    assert.equal((await post("signalled", "rerun", { from: "nowhere" })).status, 409);
     await world.start("compensated");
     assert.equal((await post("compensated", "compensate", { reason: "sold out" })).status, 200);
     await world.clock.advance(10_000);
@@ -320,6 +324,40 @@ Deno.test("markup, directions and line separators in names, errors and values ar
         path,
       );
     }
+  }));
+
+Deno.test("a workflow is shown by the steps that were seen, also between two of them and in its branches", () =>
+  inWorld(async (world) => {
+    const trip = workflow("trips.book", async (flow, input: { city: string }) => {
+      const hotel = await flow.step("hotel", () => `hotel in ${input.city}`, { undo: () => {} });
+      await flow.parallel("tell", (p) => ({ mail: p.step(() => "sent"), text: p.step(() => "sent") }));
+      await flow.waitFor("approved", { timeout: "3d" });
+      return { hotel };
+    });
+    const engine = new Engine({ store: world.store, definitions: [trip], clock: world.clock });
+    engine.work({ name: "w-2" });
+    await engine.start(trip, { id: "t-1", input: { city: "Rome" } });
+    await world.clock.advance(10_000);
+    const model = await read<DetailModel>(world, "/api/executions/t-1");
+    assert.deepEqual(model.way.map(({ name, word }) => [name, word]), [
+      ["hotel", "done"],
+      ["tell", "done"],
+      ["tell/mail", "done"],
+      ["tell/text", "done"],
+      ["approved", "waiting"],
+    ]);
+    assert.deepEqual(model.attempts[0]!.diff, [{
+      kind: "add",
+      path: "returned",
+      before: "",
+      after: '"hotel in Rome"',
+    }]);
+    assert.equal(model.actions.find(({ action }) => action === "compensate")?.label, "Compensate: undo 1 step");
+    // The console's own engine does not know the definition.
+    const map = await read<MapModel>(world, "/map.json");
+    const line = map.lines.find(({ saga }) => saga === "trips.book")!;
+    assert.ok(line.steps.some(({ name, waiting }) => name === "approved" && waiting === 1));
+    await engine.close({ deadline: 1 });
   }));
 
 Deno.test("an unknown execution is not found, on pages and as data", () =>

@@ -2,7 +2,7 @@
 
 import type { VNode } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { ActionForm } from "../view/action_form.tsx";
+import { ActionForm, keepable } from "../view/action_form.tsx";
 import { ExecutionScreen } from "../view/execution.tsx";
 import { executionHref } from "../view/href.ts";
 import type { ActionModel, DetailModel } from "../view/model.ts";
@@ -116,6 +116,7 @@ export function SentForm({ action, model, done, cancel }: {
     <ActionForm
       action={action}
       waitingFor={model.waitingFor}
+      steps={keepable(model)}
       problem={problem}
       isBusy={isBusy || action.refused !== null}
       send={(fields) => void submit(fields)}

@@ -33,13 +33,13 @@ export function bodyOf(
   fields: Readonly<Record<string, string>>,
   epoch: number,
 ): { readonly body: object } | { readonly problem: string } {
-  const { reason = "", name = "", payload = "", result = "" } = fields;
+  const { reason = "", name = "", payload = "", result = "", from = "" } = fields;
   const said = reason.trim() === "" ? {} : { reason: reason.trim() };
   try {
     if (action === "signal") {
       return { body: { ...said, name, payload: payload.trim() === "" ? null : JSON.parse(payload) } };
     }
-    if (action === "rerun") return { body: said };
+    if (action === "rerun") return { body: from === "" ? said : { ...said, from } };
     const added = action === "skip" && result.trim() !== "" ? { result: JSON.parse(result) } : {};
     // Refused if somebody has acted since this page was read.
     return { body: { ...said, epoch, ...added } };

@@ -19,6 +19,8 @@ import { rowModel } from "./row.ts";
 
 const MAX_TEXT = 65_536;
 const MAX_ATTEMPTS = 200;
+/** Whole backtraces, of the latest attempts: they are long. */
+const MAX_BACKTRACES = 20;
 const MAX_OTHERS = 8;
 const MIN_SAMPLES = 20;
 const KEPT_MS = 30_000;
@@ -157,7 +159,11 @@ function attemptModels(all: readonly AttemptView[], sources: AttemptSources): re
   for (const [at, row] of all.entries()) {
     const before = context;
     context = merge(context, patchOf(row, execution));
-    if (at >= all.length - MAX_ATTEMPTS) models.push(attemptModel(row, before, sources));
+    const place = all.length - at;
+    if (place > MAX_ATTEMPTS) continue;
+    const model = attemptModel(row, before, sources);
+    // A page that is asked for every few seconds: whole backtraces of what is long past are in the JSON twin.
+    models.push(place > MAX_BACKTRACES ? { ...model, frames: [], backtrace: null } : model);
   }
   return models;
 }

@@ -1,11 +1,13 @@
 /** The confirmation of an action: what it does, with the exact plan, and why it is done. */
 
 import type { ComponentChildren, VNode } from "preact";
-import type { ActionModel } from "./model.ts";
+import type { ActionModel, DetailModel } from "./model.ts";
 
 interface ActionFormProps {
   readonly action: ActionModel;
   readonly waitingFor: string | null;
+  /** Steps that have ended well, in order: a new run may keep what comes before one of them. */
+  readonly steps: readonly string[];
   /** What the last try ran into. */
   readonly problem: string | null;
   readonly isBusy: boolean;
@@ -16,7 +18,7 @@ interface ActionFormProps {
 }
 
 /** The form; only a script can send it, since a form by itself could be sent by any other site as well. */
-export function ActionForm({ action, waitingFor, problem, isBusy, send, cancel }: ActionFormProps): VNode {
+export function ActionForm({ action, waitingFor, steps, problem, isBusy, send, cancel }: ActionFormProps): VNode {
   return (
     <form
       class="form"
@@ -39,6 +41,19 @@ export function ActionForm({ action, waitingFor, problem, isBusy, send, cancel }
         </ol>
       )}
       {action.action === "signal" ? <SignalFields waitingFor={waitingFor} /> : null}
+      {action.action === "rerun" && steps.length > 1
+        ? (
+          <label>
+            From
+            <select name="from">
+              <option value="">the beginning</option>
+              {steps.slice(1).map((step) => (
+                <option key={step} value={step}>{`${step}, keeping what came before`}</option>
+              ))}
+            </select>
+          </label>
+        )
+        : null}
       {action.action === "skip"
         ? (
           <label>
@@ -73,4 +88,10 @@ function SignalFields({ waitingFor }: { readonly waitingFor: string | null }): V
       </label>
     </>
   );
+}
+
+/** Steps from which it could be run again: those that ended well without being undone, and the one after these. */
+export function keepable({ way }: Pick<DetailModel, "way">): readonly string[] {
+  const first = way.findIndex(({ mark }) => mark !== "completed");
+  return way.slice(0, first < 0 ? way.length : first + 1).map(({ name }) => name);
 }
