@@ -106,13 +106,15 @@ export function routes(engine: Engine, queries: Queries, settings: ConsoleSettin
   });
   app.get("/executions.json", async (context) => {
     const rows = await everyRow(listRequest(context));
-    return Array.isArray(rows) ? await json(context.req.raw, rows) : await problem(context.req.raw, 400, String(rows));
+    if (!Array.isArray(rows)) return await problem(context.req.raw, 400, String(rows));
+    return await json(context.req.raw, rows, { headers: cutHeader(rows) });
   });
   app.get("/executions.csv", async (context) => {
     const rows = await everyRow(listRequest(context));
     if (!Array.isArray(rows)) return await problem(context.req.raw, 400, String(rows));
     return await text(context.req.raw, listCsv(rows), {
       headers: {
+        ...cutHeader(rows),
         "content-type": "text/csv; charset=utf-8",
         "content-disposition": 'attachment; filename="executions.csv"',
       },
@@ -287,6 +289,11 @@ export function routes(engine: Engine, queries: Queries, settings: ConsoleSettin
     throw error;
   });
   return app;
+}
+
+/** An export that does not hold everything says so. */
+function cutHeader(rows: readonly RowModel[]): Readonly<Record<string, string>> {
+  return rows.length < EXPORT_LIMIT ? {} : { "x-leveret-cut": `after ${EXPORT_LIMIT} rows` };
 }
 
 const NO_EXECUTION = "There is no execution with this id";

@@ -5,6 +5,7 @@
 
 import { placeOf } from "../view/position.ts";
 import type { FinishedModel } from "../view/model.ts";
+import { TOKEN_SHAPES } from "../view/token_shapes.ts";
 
 const TICK_MS = 250;
 /** A whole way takes about a second. */
@@ -26,7 +27,7 @@ interface Ghost {
   readonly saga: string;
   readonly legs: readonly Leg[];
   readonly state: string;
-  readonly circle: SVGCircleElement;
+  readonly mark: SVGSVGElement;
   /** Ticks until it sets out. */
   wait: number;
   age: number;
@@ -56,18 +57,15 @@ export class Animation {
   }): void {
     const legs = seen === null ? legsOfWay(one) : legsFrom(one, steps, seen);
     if (legs.length === 0) return;
-    const circle = document.createElementNS(SVG, "circle");
-    circle.setAttribute("r", "4.25");
-    circle.setAttribute(
-      "class",
-      `token ${seen === null ? "ghost " : ""}${legs[0]!.isBack ? "compensating" : "running"}`,
-    );
-    this.#ghosts.push({ saga: one.saga, legs, state: one.state, circle, wait: Math.round(delayMs / TICK_MS), age: 0 });
+    const mark = document.createElementNS(SVG, "svg");
+    mark.setAttribute("class", seen === null ? "token ghost" : "token");
+    mark.append(document.createElementNS(SVG, "path"));
+    this.#ghosts.push({ saga: one.saga, legs, state: one.state, mark, wait: Math.round(delayMs / TICK_MS), age: 0 });
   }
 
   /** Forgets what is on its way: after a pause nobody is interested in it. */
   clear(): void {
-    for (const { circle } of this.#ghosts) circle.remove();
+    for (const { mark } of this.#ghosts) mark.remove();
     this.#ghosts = [];
   }
 
@@ -81,25 +79,24 @@ export class Animation {
   /** Whether it is still there afterwards. */
   #step(ghost: Ghost): boolean {
     if (ghost.wait-- > 0) return true;
-    const { legs, circle } = ghost;
+    const { legs, mark } = ghost;
     const isAtEnd = ghost.age >= WAY_TICKS;
     const along = Math.min(ghost.age / WAY_TICKS, 0.999) * legs.length;
     const leg = legs[Math.floor(along)]!;
     const place = isAtEnd ? leg.to : leg.from + (leg.to - leg.from) * (along % 1);
     const layer = this.#layer(ghost.saga, leg.step);
     if (layer === null) {
-      circle.remove();
+      mark.remove();
       return false;
     }
-    if (circle.parentNode !== layer) layer.append(circle);
-    circle.setAttribute("cx", `${place.toFixed(1)}%`);
-    circle.setAttribute("cy", String(leg.isBack ? RAIL_Y : LANE_Y));
-    circle.classList.toggle("compensating", leg.isBack);
-    circle.classList.toggle("running", !leg.isBack);
+    if (mark.parentNode !== layer) layer.append(mark);
+    mark.setAttribute("x", `${place.toFixed(1)}%`);
+    mark.setAttribute("y", String(leg.isBack ? RAIL_Y : LANE_Y));
+    shape(mark, leg.isBack ? "compensating" : "running");
     if (isAtEnd) end(ghost);
     ghost.age++;
     if (ghost.age <= WAY_TICKS + FLASH_TICKS) return true;
-    circle.remove();
+    mark.remove();
     return false;
   }
 
@@ -109,20 +106,28 @@ export class Animation {
 }
 
 /** Completed ones fade, failed ones flash once. */
-function end({ circle, state, age }: Ghost): void {
-  const isFailed = state === "failed" || state === "compensation_failed";
-  circle.classList.remove("running", "compensating");
-  circle.classList.add(isFailed ? "failed" : state);
-  if (isFailed) circle.classList.toggle("flash", age === WAY_TICKS);
-  else circle.setAttribute("opacity", String(1 - (age - WAY_TICKS + 1) / (FLASH_TICKS + 2)));
+function end({ mark, state, age }: Ghost): void {
+  if (state === "failed" || state === "compensation_failed") {
+    shape(mark, "failed");
+    mark.classList.toggle("flash", age === WAY_TICKS);
+    return;
+  }
+  mark.classList.remove("running", "compensating");
+  mark.classList.add(state);
+  mark.setAttribute("opacity", String(1 - (age - WAY_TICKS + 1) / (FLASH_TICKS + 2)));
+}
+
+function shape(mark: SVGSVGElement, name: "running" | "compensating" | "failed"): void {
+  mark.classList.remove("running", "compensating", "failed");
+  mark.classList.add(name);
+  mark.firstElementChild!.setAttribute("d", TOKEN_SHAPES[name]);
 }
 
 function moveToken(token: SVGElement, now: number): void {
   const { at, p50, p95 } = token.dataset;
   const along = placeOf(now - Number(at), { p50: Number(p50), p95: Number(p95) });
   const place = `${(token.classList.contains("compensating") ? 100 - along : along).toFixed(1)}%`;
-  const attribute = token.tagName === "rect" ? "x" : "cx";
-  if (token.getAttribute(attribute) !== place) token.setAttribute(attribute, place);
+  if (token.getAttribute("x") !== place) token.setAttribute("x", place);
 }
 
 function legsOfWay({ way, state }: FinishedModel): readonly Leg[] {

@@ -65,8 +65,6 @@ export class Refresher<Model extends { readonly now: number }> {
     this.#asking = true;
     try {
       await this.#ask();
-    } catch {
-      this.#options.fail("The server does not answer.");
     } finally {
       this.#asking = false;
       this.#plan();
@@ -77,8 +75,12 @@ export class Refresher<Model extends { readonly now: number }> {
     const address = this.#options.address(this.#now);
     if (address === null) return;
     const headers = this.#etag === null ? {} : { "if-none-match": this.#etag };
-    const signal = AbortSignal.timeout(20_000);
-    const response = await fetch(address, { cache: "no-store", headers, signal });
+    const answer = await answerOf(address, headers);
+    if (answer === null) {
+      this.#options.fail("The server does not answer.");
+      return;
+    }
+    const { response, body } = answer;
     if (response.status === 401 || response.status === 403 || response.redirected) {
       this.#options.fail("You are signed out: sign in again, then reload this page.");
       return;
@@ -88,10 +90,11 @@ export class Refresher<Model extends { readonly now: number }> {
       this.#options.take(null, { now: this.#now, gap: this.#taken() });
       return;
     }
-    const isJson = response.headers.get("content-type")?.startsWith("application/json") === true;
-    const body = isJson ? await response.json() : null;
     if (!response.ok || body === null) {
-      this.#options.fail(isJson ? `The server says: ${body.error}` : "Something else than the console answers.");
+      const { error } = (body ?? {}) as { readonly error?: string };
+      this.#options.fail(
+        error === undefined ? "Something else than the console answers." : `The server says: ${error}`,
+      );
       return;
     }
     this.#etag = response.headers.get("etag");
@@ -115,5 +118,19 @@ export class Refresher<Model extends { readonly now: number }> {
     if (this.#interval > 0 && !document.hidden) {
       this.#timer = setTimeout(() => void this.refresh(), this.#interval * 1_000);
     }
+  }
+}
+
+/** The answer and what it carries, null if that is no JSON; null as a whole if none has come. */
+async function answerOf(
+  address: string,
+  headers: Readonly<Record<string, string>>,
+): Promise<{ readonly response: Response; readonly body: unknown } | null> {
+  try {
+    const response = await fetch(address, { cache: "no-store", headers, signal: AbortSignal.timeout(20_000) });
+    const isJson = response.headers.get("content-type")?.startsWith("application/json") === true;
+    return { response, body: isJson && response.status !== 304 ? await response.json() : null };
+  } catch {
+    return null; // offline, out of time, or cut off
   }
 }

@@ -6,6 +6,7 @@ import { executionHref, termsHref } from "./href.ts";
 import { Mark, type MarkName } from "./mark.tsx";
 import type { LineModel, StepModel, TokenModel } from "./model.ts";
 import { LATE_AT, MEDIAN_AT, placeOf } from "./position.ts";
+import { TOKEN_SHAPES } from "./token_shapes.ts";
 
 const LANES = 3;
 const LANE_TOP = 6;
@@ -172,9 +173,9 @@ function Token({ token, step, now, at, of }: TokenProps): VNode {
   const y = back ? RAIL_Y : LANE_TOP + (at % LANES) * LANE_STEP;
   return (
     <a href={executionHref(token.id)} aria-label={`${token.id}, ${token.state}`} tabindex={-1}>
-      {token.state === "stalled"
-        ? <rect {...shared} x={x} y={y - 4} width="8" height="8" rx="1" transform="translate(-4 0)" />
-        : <circle {...shared} cx={x} cy={y} r={back ? 3.5 : 4.25} />}
+      <svg {...shared} x={x} y={y}>
+        <path d={TOKEN_SHAPES[token.state]} />
+      </svg>
     </a>
   );
 }
