@@ -273,8 +273,8 @@ export interface CountOptions extends AsOf {
   /** Counts of a group end there: 1,000 unless it is given, 100,000 at most. */
   readonly cap?: number;
   /**
-   * What is searched through for a filter, as in {@linkcode ExecutionPage.searched}, in each group; and by step, how
-   * many executions are counted, the latest first: {@linkcode QUERY_MAX_ROWS} unless it is given.
+   * What is searched through for a filter, as in {@linkcode ExecutionPage.searched}, in each group; and by step, or for a
+   * context, how many executions are looked at in all, the latest first: 10,000 unless it is given.
    */
   readonly maxRows?: number;
 }
@@ -513,8 +513,11 @@ export interface ErrorGroup extends ErrorGroupKey {
   readonly lastAt: Instant;
   /** How many ended in each of `buckets` equal parts of the range; the numbers add up to `attempts`. */
   readonly series: readonly number[];
-  /** The last of them, as it was: the message before numbers were taken out, cut at 300 characters. */
-  readonly sample: { readonly executionId: string; readonly message: string | null };
+  /**
+   * The last of them, as it was: the message before numbers were taken out, cut at 300 characters. Null if it has been
+   * deleted just now.
+   */
+  readonly sample: { readonly executionId: string; readonly message: string | null } | null;
 }
 
 /** Which time, in which steps. */
@@ -549,7 +552,10 @@ export interface ThroughputBucket {
 
 /** How much to look at. */
 export interface TimingOptions {
-  /** The newest attempts, so many of them at most: {@linkcode QUERY_MAX_ROWS} unless it is given. */
+  /**
+   * Of each saga so many executions that have finished, those that were started last: 200 unless it is given. So a saga
+   * of which there are few is not lost among millions of another one, and what is stuck takes nobody's place.
+   */
   readonly maxRows?: number;
 }
 
@@ -557,9 +563,7 @@ export interface TimingOptions {
 export interface Timings {
   /** Steps that succeeded at least once, by saga, step and direction, in the order of these. */
   readonly steps: readonly StepTiming[];
-  /** Attempts that were looked at. */
-  readonly rows: number;
-  /** Whether there were more than `maxRows`. */
+  /** Whether there is a saga of which more than `maxRows` have finished. */
   readonly isCut: boolean;
 }
 
@@ -582,8 +586,8 @@ export interface StepTiming {
 /** How much to look at. */
 export interface NamesOptions {
   /**
-   * The latest executions and the newest attempts, so many of each at most: 10,000 unless it is given. Names of sagas
-   * are complete; all others are those that were seen in these.
+   * Of each saga so many executions, those that were started last: 100 unless it is given. Names of sagas are complete;
+   * all others are those that were seen in these, and in the newest {@linkcode QUERY_MAX_ROWS} failed attempts.
    */
   readonly maxRows?: number;
 }
@@ -596,7 +600,7 @@ export interface Names {
   readonly partitions: readonly string[];
   /** Types of resources, in order. */
   readonly resourceTypes: readonly string[];
-  /** Classes of the errors of failed attempts, in order. */
+  /** Classes of the errors of failed attempts, in order, cut as those of groups are. */
   readonly errorClasses: readonly string[];
   /** Whether there was more than was looked at. */
   readonly isCut: boolean;

@@ -17,6 +17,7 @@ import {
   type Operation,
 } from "../src/domain/record.ts";
 import { SagaError, show } from "../src/errors.ts";
+import type { Queries } from "../src/queries.ts";
 import type {
   Claimed,
   ClaimOptions,
@@ -49,6 +50,7 @@ import { NOW } from "./sql/mysql_signal.ts";
 import { literal } from "./sql/mysql_text.ts";
 import { MysqlTransaction, MysqlTx, type QueryHandle, runThroughQuery } from "./sql/mysql_transaction.ts";
 import { type MysqlWork, mysqlWork } from "./sql/mysql_work.ts";
+import { queriesOf } from "./sql/queries/queries.ts";
 import { Readiness } from "./sql/readiness.ts";
 import { optionChecks } from "./sql/store_options.ts";
 import type { Work } from "./sql/work.ts";
@@ -124,6 +126,7 @@ class MysqlStore implements Store {
   readonly kind = "mysql";
   readonly transactional = true;
   readonly workers: WorkerDirectory;
+  readonly queries: Queries;
 
   readonly #options: CheckedOptions;
   readonly #work: MysqlWork;
@@ -144,7 +147,8 @@ class MysqlStore implements Store {
       where: options.where,
       isPending: () => this.#translated(() => this.#again((session) => this.#isPending(session))),
     });
-    const { workers } = this.#work;
+    const { workers, queries } = this.#work;
+    this.queries = queriesOf(queries, (work) => this.#ask(work));
     this.workers = {
       announce: async (worker) => await this.#write(workers.announce(worker)),
       retire: async (id, now) => await this.#run(workers.retire(id, now)),
@@ -270,6 +274,19 @@ class MysqlStore implements Store {
       await session.commit();
       return result;
     });
+  }
+
+  /** Runs work that only reads; all its statements see one state of the database. */
+  async #ask<T>(work: Work<T>): Promise<T> {
+    await this.#readiness.check();
+    return await this.#translated(() =>
+      this.#again(async (session) => {
+        session.beginSnapshot();
+        const result = await session.run(work);
+        await session.commit();
+        return result;
+      }, "question")
+    );
   }
 
   async #call<T>(section: (session: MysqlSession) => Promise<T>): Promise<T> {

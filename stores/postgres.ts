@@ -16,6 +16,7 @@ import {
   type Operation,
 } from "../src/domain/record.ts";
 import { SagaError, show } from "../src/errors.ts";
+import type { Queries } from "../src/queries.ts";
 import type {
   Claimed,
   ClaimOptions,
@@ -54,6 +55,7 @@ import { postgresDialect } from "./sql/postgres_dialect.ts";
 import { isLockTimeout, translateError, troubleOf } from "./sql/postgres_errors.ts";
 import { PostgresTransaction, PostgresTx, type QueryHandle, runThroughQuery } from "./sql/postgres_transaction.ts";
 import { type PostgresWork, postgresWork } from "./sql/postgres_work.ts";
+import { queriesOf } from "./sql/queries/queries.ts";
 import { Readiness } from "./sql/readiness.ts";
 import { optionChecks } from "./sql/store_options.ts";
 import { type Answer, runLater, type Statement, type Work } from "./sql/work.ts";
@@ -146,6 +148,7 @@ class PostgresStore implements Store {
   readonly kind = "postgres";
   readonly transactional = true;
   readonly workers: WorkerDirectory;
+  readonly queries: Queries;
 
   readonly #options: CheckedOptions;
   readonly #work: PostgresWork;
@@ -162,7 +165,8 @@ class PostgresStore implements Store {
       where: options.where,
       isPending: () => this.#translated(() => runLater(this.#work.isPending(), (statement) => this.#answer(statement))),
     });
-    const { workers } = this.#work;
+    const { workers, queries } = this.#work;
+    this.queries = queriesOf(queries, (work) => this.#run(work, "question"));
     this.workers = {
       announce: async (worker) => await this.#run(workers.announce(worker)),
       retire: async (id, now) => await this.#run(workers.retire(id, now)),
@@ -269,9 +273,9 @@ class PostgresStore implements Store {
   }
 
   /** Runs work each of whose statements stands for itself. */
-  async #run<T>(work: Work<T>): Promise<T> {
+  async #run<T>(work: Work<T>, use: "call" | "question" = "call"): Promise<T> {
     await this.#readiness.check();
-    return await this.#translated(() => runLater(work, (statement) => this.#answer(statement)));
+    return await this.#translated(() => runLater(work, (statement) => this.#answer(statement, use)));
   }
 
   async #translated<T>(run: () => Promise<T>): Promise<T> {
@@ -282,8 +286,8 @@ class PostgresStore implements Store {
     }
   }
 
-  #answer(statement: Statement): Promise<Answer> {
-    return this.#again((connection) => connection.run(statement), "call", MAX_LOCK_TIMEOUTS);
+  #answer(statement: Statement, use: "call" | "question" = "call"): Promise<Answer> {
+    return this.#again((connection) => connection.run(statement), use, MAX_LOCK_TIMEOUTS);
   }
 
   /** Gives a section a connection, again and again while other transactions are in its way. */

@@ -19,6 +19,7 @@ import {
   type Operation,
 } from "../src/domain/record.ts";
 import { isSagaError, SagaError, show } from "../src/errors.ts";
+import type { Queries } from "../src/queries.ts";
 import type {
   Claimed,
   ClaimOptions,
@@ -44,6 +45,7 @@ import { type Migration, migrationsOf } from "./sql/migrations.ts";
 import { Mutex } from "./sql/mutex.ts";
 import { openConnection, SqliteConnection, type Synchronous } from "./sql/sqlite_connection.ts";
 import { sqliteDialect } from "./sql/sqlite_dialect.ts";
+import { queriesOf } from "./sql/queries/queries.ts";
 import { refusalOf, translateError, troubleOf } from "./sql/sqlite_errors.ts";
 import { SqliteFile } from "./sql/sqlite_file.ts";
 import { type QueryHandle, runThroughQuery, SqliteTransaction, SqliteTx } from "./sql/sqlite_transaction.ts";
@@ -123,6 +125,7 @@ class SqliteStore implements Store {
   readonly kind = "sqlite";
   readonly transactional = true;
   readonly workers: WorkerDirectory;
+  readonly queries: Queries;
 
   readonly #options: CheckedOptions;
   /** What messages call the database. */
@@ -147,7 +150,8 @@ class SqliteStore implements Store {
     this.#work = storeWork(sqliteDialect, options.migrations);
     this.#newest = destinationOf(undefined, this.#work.newest);
     this.#where = options.path === null ? "the SQLite database" : `the SQLite file ${show(options.path)}`;
-    const { workers } = this.#work;
+    const { workers, queries } = this.#work;
+    this.queries = queriesOf(queries, (work) => this.#read(work));
     this.workers = {
       announce: async (worker) => await this.#write(workers.announce(worker)),
       retire: (id, now) => this.#write(workers.retire(id, now)),

@@ -43,6 +43,11 @@ export function errorGroupOf(
   });
 }
 
+/** Whether groups have this class of error as it is: no other class is the same in them. */
+export function isKeptWhole(errorClass: string): boolean {
+  return errorClass !== "" && errorClass.length < MAX_CLASS && withoutControls(errorClass) === errorClass;
+}
+
 /** A group's id: text that says what the group is, the class first. */
 export function encodeErrorGroup({ errorClass, message, sagaName, step, direction }: ErrorGroupKey): string {
   return JSON.stringify([errorClass, message, sagaName, step, direction]);

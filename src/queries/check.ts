@@ -76,7 +76,7 @@ export function checkCount(options: CountOptions): CountQuery {
     by: given.by,
     filter: filterOf(given.filter),
     cap: wholeNumber("cap", given.cap, 100_000, 1_000),
-    maxRows: maxRowsOf(given.maxRows),
+    maxRows: maxRowsOf(given.maxRows, 10_000),
   };
 }
 
@@ -199,12 +199,12 @@ export function checkThroughput(options: ThroughputOptions): ThroughputQuery {
 
 /** @throws `invalid_query` */
 export function checkTiming(options: TimingOptions = {}): Required<TimingOptions> {
-  return { maxRows: maxRowsOf(objectAt("options", options, ["maxRows"]).maxRows) };
+  return { maxRows: wholeNumber("maxRows", objectAt("options", options, ["maxRows"]).maxRows, 10_000, 200) };
 }
 
 /** @throws `invalid_query` */
 export function checkNames(options: NamesOptions = {}): Required<NamesOptions> {
-  return { maxRows: maxRowsOf(objectAt("options", options, ["maxRows"]).maxRows, 10_000) };
+  return { maxRows: wholeNumber("maxRows", objectAt("options", options, ["maxRows"]).maxRows, 10_000, 100) };
 }
 
 const AS_OF = ["now", "stalledAfterMs", "graceMs"] as const satisfies readonly (keyof AsOf)[];

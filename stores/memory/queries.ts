@@ -21,6 +21,7 @@ import {
   type InProgressStep,
   type Names,
   type Queries,
+  QUERY_MAX_ROWS,
   type SeenStep,
   type Sort,
   type StalledPage,
@@ -131,7 +132,11 @@ function failedOf(
   maxRows: number,
 ): { readonly ids: ReadonlySet<string>; readonly isCut: boolean } {
   const { class: errorClass, text, group, from = -Infinity, to = Infinity } = error;
-  const inRange = failedAttempts(records, from, to).toSorted((one, other) => other.row.finishedAt - one.row.finishedAt);
+  const inRange = failedAttempts(records, from, to).toSorted((one, other) =>
+    other.row.finishedAt - one.row.finishedAt ||
+    compareText(other.record.execution.id, one.record.execution.id) ||
+    compareText(groupOf(other.row, other.record), groupOf(one.row, one.record))
+  );
   const ids = inRange.slice(0, maxRows).filter(({ row, record }) =>
     (step === undefined || row.stepName === step) &&
     (errorClass === undefined || row.errorClass === errorClass) &&
@@ -180,11 +185,12 @@ function count(records: readonly ExecutionRecord[], query: CountQuery): Counts {
   const { candidates, isFailuresCut } = candidatesOf(records, query);
   const newest = { by: "started" } as const;
   const sorted = candidates.toSorted((one, other) => comparePlaces(placeOf(one, newest), placeOf(other, newest), -1));
-  const looksThrough = needsSearch(filter);
-  const lanes = by === "step" ? [sorted] : [...Map.groupBy(sorted, (record) => keyOf(record, by)).values()];
+  const isFew = filter.ids !== undefined || filter.error !== undefined;
+  const isTogether = by === "step" || filter.context !== undefined;
+  const isBounded = by === "step" || (needsSearch(filter) && !isFew);
+  const lanes = isTogether ? [sorted] : [...Map.groupBy(sorted, (record) => keyOf(record, by)).values()];
   const groups = new Map<string, { value: string; sagaName: string | null; count: number; isAtLeast: boolean }>();
   for (const lane of lanes) {
-    const isBounded = looksThrough || by === "step";
     const searched = isBounded ? lane.slice(0, maxRows) : lane;
     const isCut = isFailuresCut || searched.length < lane.length;
     for (const record of searched) {
@@ -202,7 +208,7 @@ function count(records: readonly ExecutionRecord[], query: CountQuery): Counts {
   const counted = [...groups.values()].sort((one, other) =>
     compareText(one.sagaName ?? "", other.sagaName ?? "") || compareText(one.value, other.value)
   );
-  const isCut = isFailuresCut || lanes.some((lane) => (looksThrough || by === "step") && lane.length > maxRows);
+  const isCut = isFailuresCut || lanes.some((lane) => isBounded && lane.length > maxRows);
   return {
     groups: counted,
     total: {
@@ -436,8 +442,11 @@ function throughput(records: readonly ExecutionRecord[], query: ThroughputQuery)
 }
 
 function timing(records: readonly ExecutionRecord[], { maxRows }: { readonly maxRows: number }): Timings {
-  const { newest, isCut } = newestAttempts(records, maxRows);
-  const succeeded = newest.filter(({ row }) => row.status === "succeeded");
+  const finished = records.filter(({ execution }) => execution.finishedAt !== null);
+  const { latest, isCut } = latestOfEach(finished, maxRows);
+  const succeeded = latest.flatMap((record) =>
+    record.attempts.filter((row) => row.status === "succeeded").map((row) => ({ row, record }))
+  );
   const steps = Map.groupBy(
     succeeded,
     ({ row, record }) => JSON.stringify([record.execution.sagaName, row.stepName, row.direction]),
@@ -455,7 +464,6 @@ function timing(records: readonly ExecutionRecord[], { maxRows }: { readonly max
         p95Ms: percentile(durations, 95),
       };
     }).sort(bySagaStepDirection),
-    rows: newest.length,
     isCut,
   };
 }
@@ -465,40 +473,47 @@ function percentile(sorted: readonly number[], percent: number): number {
   return sorted[Math.ceil((percent * sorted.length) / 100) - 1]!;
 }
 
-/** Those that ended last. */
-function newestAttempts(
+/** Of each saga so many, those that were started last. */
+function latestOfEach(
   records: readonly ExecutionRecord[],
   maxRows: number,
-): { readonly newest: readonly FailedAttempt[]; readonly isCut: boolean } {
-  const all = records.flatMap((record) => record.attempts.map((row) => ({ row, record })));
-  if (all.length <= maxRows) return { newest: all, isCut: false };
-  all.sort((one, other) => other.row.finishedAt - one.row.finishedAt);
-  return { newest: all.slice(0, maxRows), isCut: true };
+): { readonly latest: readonly ExecutionRecord[]; readonly isCut: boolean } {
+  const newest = { by: "started" } as const;
+  const sagas = [...Map.groupBy(records, ({ execution }) => execution.sagaName).values()];
+  const latest = sagas.flatMap((members) =>
+    members.sort((one, other) => comparePlaces(placeOf(one, newest), placeOf(other, newest), -1)).slice(0, maxRows)
+  );
+  return { latest, isCut: sagas.some((members) => members.length > maxRows) };
 }
 
 function names(records: readonly ExecutionRecord[], { maxRows }: { readonly maxRows: number }): Names {
-  const latest = records.toSorted((one, other) => other.execution.startedAt - one.execution.startedAt)
-    .slice(0, maxRows).map(({ execution }) => execution);
-  const { newest, isCut } = newestAttempts(records, maxRows);
+  const { latest, isCut } = latestOfEach(records, maxRows);
   const steps = new Map<string, Map<string, number>>();
-  for (const { row, record } of newest) {
-    if (row.direction !== "execute") continue;
-    const seen = steps.get(record.execution.sagaName) ?? new Map<string, number>();
-    seen.set(row.stepName, Math.min(seen.get(row.stepName) ?? Infinity, row.position));
-    steps.set(record.execution.sagaName, seen);
+  for (const { execution: { sagaName }, attempts } of latest) {
+    for (const { stepName, position } of attempts.filter((row) => row.direction === "execute")) {
+      const seen = steps.get(sagaName) ?? new Map<string, number>();
+      seen.set(stepName, Math.min(seen.get(stepName) ?? Infinity, position));
+      steps.set(sagaName, seen);
+    }
   }
+  const failed = failedAttempts(records, -Infinity, Infinity)
+    .toSorted((one, other) => other.row.finishedAt - one.row.finishedAt);
+  const groups = failed.slice(0, QUERY_MAX_ROWS).map(({ row, record }) => decodeErrorGroup(groupOf(row, record))!);
   return {
     sagas: inOrder(records.map(({ execution }) => execution.sagaName)).map((name) => ({
       name,
-      versions: [...new Set(latest.filter((row) => row.sagaName === name).map((row) => row.sagaVersion))]
-        .sort((one, other) => one - other),
+      versions: [
+        ...new Set(
+          latest.filter(({ execution }) => execution.sagaName === name).map(({ execution }) => execution.sagaVersion),
+        ),
+      ].sort((one, other) => one - other),
       steps: [...steps.get(name) ?? []].map(([name, position]): SeenStep => ({ name, position }))
         .sort((one, other) => one.position - other.position || compareText(one.name, other.name)),
     })),
-    partitions: inOrder(latest.map((row) => row.partition)),
-    resourceTypes: inOrder(latest.map((row) => row.resourceType)),
-    errorClasses: inOrder(newest.filter(({ row }) => isFailed(row.status)).map(({ row }) => row.errorClass)),
-    isCut: isCut || records.length > maxRows,
+    partitions: inOrder(latest.map(({ execution }) => execution.partition)),
+    resourceTypes: inOrder(latest.map(({ execution }) => execution.resourceType)),
+    errorClasses: inOrder(groups.map(({ errorClass }) => errorClass === "" ? null : errorClass)),
+    isCut: isCut || failed.length > QUERY_MAX_ROWS,
   };
 }
 

@@ -4,7 +4,7 @@ import type { Change } from "../../src/domain/change.ts";
 import type { Instant } from "../../src/domain/record.ts";
 import { isSagaError } from "../../src/errors.ts";
 import type { CommitAnswer } from "../../src/store.ts";
-import { encodeInstant, insertInto, type Mappings } from "./columns.ts";
+import { encodeInstant, insertInto, type Mappings, newAttemptsOf } from "./columns.ts";
 import type { Dialect } from "./dialect.ts";
 import { change, rows, type SqlValue, type Statement, type Steps, type Work } from "./work.ts";
 
@@ -71,7 +71,7 @@ function write(sql: string, values: readonly SqlValue[]): Statement {
 }
 
 /** The committer of a database. */
-export function committer(dialect: Dialect, { progress, attempt, operation }: Mappings): Committer {
+export function committer(dialect: Dialect, { progress, newAttempt, operation }: Mappings): Committer {
   const set = progress.columns.map((column) => `"${column}" = ?`).join(", ");
   const update = (guards = "") =>
     dialect.text(`update saga_executions set ${set} where id = ? and revision = ?${guards}`);
@@ -83,7 +83,7 @@ export function committer(dialect: Dialect, { progress, attempt, operation }: Ma
     expired: update(expiredGuard),
     seenAndExpired: update(seenGuard + expiredGuard),
   };
-  const insertAttempt = dialect.text(insertInto(dialect, "saga_step_attempts", attempt));
+  const insertAttempt = dialect.text(insertInto(dialect, "saga_step_attempts", newAttempt));
   const insertOperation = dialect.text(insertInto(dialect, "saga_operations", operation));
   const consume = dialect.text(
     "update saga_signals set consumed_at = ? where saga_execution_id = ? and id = ? and consumed_at is null",
@@ -101,7 +101,7 @@ export function committer(dialect: Dialect, { progress, attempt, operation }: Ma
 
   function writesOf(change: Change, now: Instant): Statement[] {
     const writes = [guardedUpdate(change)];
-    for (const row of change.attempts) writes.push(write(insertAttempt, attempt.encode(row)));
+    for (const row of newAttemptsOf(change)) writes.push(write(insertAttempt, newAttempt.encode(row)));
     for (const row of change.operations) writes.push(write(insertOperation, operation.encode(row)));
     for (const id of change.consumed) {
       writes.push(write(consume, [encodeInstant(dialect, now, "consumed_at"), change.execution.id, id]));

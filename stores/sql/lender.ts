@@ -1,13 +1,19 @@
 /** Who may use a connection, and when. */
 
-/** What a connection is used for: a call of the store's, or the body of a transaction. */
-export type Use = "call" | "body";
+/** What a connection is used for: a call of the store's, the body of a transaction, or a question of a console's. */
+export type Use = "call" | "body" | "question";
+
+/** What a connection is opened for: questions are asked on those for calls. */
+export type Purpose = Exclude<Use, "question">;
+
+/** However many a console asks at once: the engine's work goes before its questions. */
+const MAX_QUESTIONS = 2;
 
 /** Where connections come from. */
 export interface Source<Connection> {
   /** At most so many at once. */
   readonly size: number;
-  open(use: Use): Promise<Connection>;
+  open(purpose: Purpose): Promise<Connection>;
   /** Takes back what was opened; throws away what is broken. */
   giveBack(connection: Connection): void;
   close(): Promise<void>;
@@ -17,14 +23,14 @@ export interface Source<Connection> {
 export const FEWEST_CONNECTIONS = 3;
 
 /**
- * Lends connections, at most as many as the source has. Bodies are lent two less, so that heartbeats, commits and
- * claims never wait for user code.
+ * Lends connections, at most as many as the source has. Bodies and questions are lent two less, so that heartbeats,
+ * commits and claims never wait for user code, nor for a console.
  */
 export class Lender<Connection> {
   readonly #source: Source<Connection>;
   #lent = 0;
-  #lentToBodies = 0;
-  readonly #waiting: Readonly<Record<Use, (() => void)[]>> = { call: [], body: [] };
+  readonly #lentTo: Record<Use, number> = { call: 0, body: 0, question: 0 };
+  readonly #waiting: Readonly<Record<Use, (() => void)[]>> = { call: [], body: [], question: [] };
   #idle: (() => void) | null = null;
 
   constructor(source: Source<Connection>) {
@@ -35,7 +41,7 @@ export class Lender<Connection> {
   async use<T>(use: Use, section: (connection: Connection) => Promise<T>): Promise<T> {
     await this.#enter(use);
     try {
-      const connection = await this.#source.open(use);
+      const connection = await this.#source.open(use === "question" ? "call" : use);
       try {
         return await section(connection);
       } finally {
@@ -54,7 +60,10 @@ export class Lender<Connection> {
 
   #hasRoom(use: Use): boolean {
     const { size } = this.#source;
-    return this.#lent < size && (use === "call" || this.#lentToBodies < size - 2);
+    if (this.#lent >= size) return false;
+    if (use === "call") return true;
+    const { body, question } = this.#lentTo;
+    return body + question < size - 2 && (use === "body" || question < MAX_QUESTIONS);
   }
 
   async #enter(use: Use): Promise<void> {
@@ -64,13 +73,13 @@ export class Lender<Connection> {
 
   #take(use: Use): void {
     this.#lent++;
-    if (use === "body") this.#lentToBodies++;
+    this.#lentTo[use]++;
   }
 
   #leave(use: Use): void {
     this.#lent--;
-    if (use === "body") this.#lentToBodies--;
-    for (const next of ["call", "body"] as const) {
+    this.#lentTo[use]--;
+    for (const next of ["call", "body", "question"] as const) {
       if (this.#waiting[next].length === 0 || !this.#hasRoom(next)) continue;
       // Taken for whoever waits, before anybody else can.
       this.#take(next);

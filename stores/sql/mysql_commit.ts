@@ -9,7 +9,7 @@
 import type { Change } from "../../src/domain/change.ts";
 import type { Instant } from "../../src/domain/record.ts";
 import type { CommitAnswer } from "../../src/store.ts";
-import { encodeInstant, listOf, type Mappings } from "./columns.ts";
+import { encodeInstant, listOf, type Mappings, newAttemptsOf } from "./columns.ts";
 import { COMMITTED, explainer, type Prepared, prepared, refused, STALE } from "./commit.ts";
 import type { Dialect } from "./dialect.ts";
 import { hasNumber, refusalOf } from "./mysql_errors.ts";
@@ -52,14 +52,15 @@ const LARGEST = "9223372036854775807";
 const OUT_OF_RANGE = 1690;
 
 /** The committer of MySQL and MariaDB. */
-export function mysqlCommitter(dialect: Dialect, { progress, attempt, operation }: Mappings): MysqlCommitter {
+export function mysqlCommitter(dialect: Dialect, { progress, newAttempt, operation }: Mappings): MysqlCommitter {
   const columns = progress.columns.map((column) => dialect.text(`"${column}"`));
-  const insertAttempts = dialect.text(`insert into saga_step_attempts (${listOf(attempt.columns)}) values `);
+  const insertAttempts = dialect.text(`insert into saga_step_attempts (${listOf(newAttempt.columns)}) values `);
   const insertOperations = dialect.text(`insert into saga_operations (${listOf(operation.columns)}) values `);
 
   const explain = explainer(dialect);
 
-  function writesOf({ execution, attempts, operations, consumed, signalsSeen, expired }: Change, now: Instant): Writes {
+  function writesOf(change: Change, now: Instant): Writes {
+    const { execution, operations, consumed, signalsSeen, expired } = change;
     const id = literal(execution.id);
     let guard = `id = ${id} and revision = ${execution.revision - 1}`;
     if (signalsSeen !== null) guard += ` and signals_seen = ${literal(signalsSeen)}`;
@@ -76,7 +77,7 @@ export function mysqlCommitter(dialect: Dialect, { progress, attempt, operation 
     const writes = {
       guard,
       update: `update saga_executions set ${set} where ${guard}`,
-      attempts: attempts.map((row) => tuple(attempt.encode(row))),
+      attempts: newAttemptsOf(change).map((row) => tuple(newAttempt.encode(row))),
       operations: operations.map((row) => tuple(operation.encode(row))),
       consuming: consumed.map((signal) =>
         `update saga_signals set consumed_at = ${consumedAt} where saga_execution_id = ${id} and id = ${

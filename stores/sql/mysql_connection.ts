@@ -3,7 +3,7 @@
 import { createConnection } from "mysql2";
 import type { Connection } from "mysql2/promise";
 import { SagaError, show } from "../../src/errors.ts";
-import type { Source, Use } from "./lender.ts";
+import type { Purpose, Source } from "./lender.ts";
 import type { Flavour } from "./mysql_dialect.ts";
 import { hasNumber, troubleOf } from "./mysql_errors.ts";
 import type { Row } from "./work.ts";
@@ -61,13 +61,13 @@ const SHAPE = { rowsAsArray: false, nestTables: false, namedPlaceholders: false 
 export class MysqlConnection {
   /** What user code gets to see: the driver's own. */
   readonly handle: MysqlClient;
-  readonly use: Use;
+  readonly use: Purpose;
   #server: Server | null = null;
   #takesSeveral = false;
   #isOurs = false;
   #isBroken = false;
 
-  constructor(client: MysqlClient, use: Use) {
+  constructor(client: MysqlClient, use: Purpose) {
     this.handle = client;
     this.use = use;
     // Without a listener the loss of an idle connection would end the process; the driver's pool takes its own off once.
@@ -180,7 +180,7 @@ export interface OwnSourceOptions {
 export class OwnSource implements Source<MysqlConnection> {
   readonly size: number;
   readonly #url: string;
-  readonly #idle: Readonly<Record<Use, MysqlConnection[]>> = { call: [], body: [] };
+  readonly #idle: Readonly<Record<Purpose, MysqlConnection[]>> = { call: [], body: [] };
   readonly #ending = new Set<Promise<void>>();
   #open = 0;
 
@@ -189,7 +189,7 @@ export class OwnSource implements Source<MysqlConnection> {
     this.size = size;
   }
 
-  async open(use: Use): Promise<MysqlConnection> {
+  async open(use: Purpose): Promise<MysqlConnection> {
     for (;;) {
       const idle = this.#idle[use].pop();
       if (idle === undefined) break;
@@ -221,7 +221,7 @@ export class OwnSource implements Source<MysqlConnection> {
     await Promise.all(this.#ending);
   }
 
-  async #connect(use: Use): Promise<MysqlConnection> {
+  async #connect(use: Purpose): Promise<MysqlConnection> {
     // One text with several statements is one round trip. Not for bodies: there it would let a statement with something
     // slipped into it do more than its author meant.
     const multipleStatements = use === "call";
@@ -264,7 +264,7 @@ const LOCKING = "set session transaction isolation level read committed";
 const STRICT =
   "time_zone = '+00:00', sql_mode = concat('STRICT_TRANS_TABLES,', replace(@@sql_mode, 'NO_BACKSLASH_ESCAPES', ''))";
 
-const SETTINGS: Readonly<Record<Use, readonly string[]>> = {
+const SETTINGS: Readonly<Record<Purpose, readonly string[]>> = {
   // Nobody's batch waits for long behind somebody else's transaction.
   call: [`${LOCKING}; set session ${STRICT}, innodb_lock_wait_timeout = 1`],
   body: [LOCKING, `set session ${STRICT}`],
@@ -283,7 +283,7 @@ export class PoolSource implements Source<MysqlConnection> {
     this.size = size;
   }
 
-  async open(use: Use): Promise<MysqlConnection> {
+  async open(use: Purpose): Promise<MysqlConnection> {
     const client = await this.#pool.getConnection();
     const connection = new MysqlConnection(client, use);
     const inner = (client as { connection?: object }).connection ?? client;

@@ -63,6 +63,12 @@ export const mysqlDialect: Dialect = {
   isIn: (expression) => `${expression} in ${LIST}`,
   // Compared with a column, it is the column's collation that counts: of two, the binary one wins.
   each: "json_table(?, '$[*]' columns (value varchar(255) character set utf8mb4 path '$'))",
+  jsonArray: (...parts) => `json_array(${parts.join(", ")})`,
+  textOfJson: (column) => column,
+  contains: (text, part) => `instr(${text}, ${part}) > 0`,
+  microseconds: (column) => column,
+  // Neither server has the word, and both do so with what is used twice.
+  materialized: "",
   list: (values) => JSON.stringify(values),
 
   // A duplicate is an error that is caught: `insert ignore` would ignore values that do not fit as well.

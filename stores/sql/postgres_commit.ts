@@ -3,7 +3,7 @@
 import type { Change } from "../../src/domain/change.ts";
 import type { Instant } from "../../src/domain/record.ts";
 import type { CommitAnswer } from "../../src/store.ts";
-import { encodeInstant, listOf, type Mappings } from "./columns.ts";
+import { encodeInstant, listOf, type Mappings, newAttemptsOf } from "./columns.ts";
 import { COMMITTED, explainer, type Prepared, prepared, refused, STALE } from "./commit.ts";
 import type { Dialect } from "./dialect.ts";
 import {
@@ -55,9 +55,9 @@ const CONSUMED: readonly BatchColumn[] = [
 ];
 
 /** The committer of PostgreSQL. */
-export function postgresCommitter(dialect: Dialect, { progress, attempt, operation }: Mappings): PostgresCommitter {
+export function postgresCommitter(dialect: Dialect, { progress, newAttempt, operation }: Mappings): PostgresCommitter {
   const executionColumns = [...GUARDS, ...batchColumns(progress)];
-  const attemptColumns = batchColumns(attempt);
+  const attemptColumns = batchColumns(newAttempt);
   const operationColumns = batchColumns(operation);
 
   // The guards stand in the update itself: after a wait for another transaction they are looked at again, on the row
@@ -78,7 +78,7 @@ export function postgresCommitter(dialect: Dialect, { progress, attempt, operati
     )`;
   const attemptsFrom = (table: TableOf) =>
     `, attempts as (
-      ${insertFrom("saga_step_attempts", attempt.columns, table("input", attemptColumns))}
+      ${insertFrom("saga_step_attempts", newAttempt.columns, table("input", attemptColumns))}
     )`;
   const others = `, operations as (
       ${insertFrom("saga_operations", operation.columns, batchTable("input", operationColumns))}
@@ -96,7 +96,8 @@ export function postgresCommitter(dialect: Dialect, { progress, attempt, operati
   const goRound = goingRound<PostgresChange>(dialect);
   const explain = explainer(dialect);
 
-  function valuesOf({ execution, attempts, operations, consumed, signalsSeen, expired }: Change, at: SqlValue) {
+  function valuesOf(change: Change, at: SqlValue) {
+    const { execution, operations, consumed, signalsSeen, expired } = change;
     const guards = [
       execution.id,
       execution.revision - 1,
@@ -106,7 +107,7 @@ export function postgresCommitter(dialect: Dialect, { progress, attempt, operati
     ];
     const values = {
       execution: [...guards, ...progress.encode(execution)],
-      attempts: attempts.map((row) => attempt.encode(row)),
+      attempts: newAttemptsOf(change).map((row) => newAttempt.encode(row)),
       operations: operations.map((row) => operation.encode(row)),
       consumed: consumed.map((id) => [execution.id, id, at]),
     };

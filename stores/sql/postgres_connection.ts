@@ -150,9 +150,9 @@ export class PgConnection implements PostgresConnection {
     return status === null ? null : status !== "I";
   }
 
-  async run({ sql, values, returnsRows, isLong = false }: Statement): Promise<Answer> {
+  async run({ sql, values, returnsRows, isLong = false, once = false }: Statement): Promise<Answer> {
     // Not within the bodies of transactions, which have the user's settings: the plan is made with those, and kept.
-    const isNamed = this.#names !== null && values.length > 0 && this.isInTransaction === false;
+    const isNamed = !once && this.#names !== null && values.length > 0 && this.isInTransaction === false;
     const name = isNamed ? { name: this.#names!.of(sql) } : {};
     const limit = isLong ? {} : { query_timeout: ANSWER_LIMIT_MS };
     const query = { text: sql, values, types: RAW, ...limit, ...name };

@@ -16,6 +16,7 @@ import { postgresRenewer } from "./postgres_renew.ts";
 import { type PostgresSignaller, postgresSignaller } from "./postgres_signal.ts";
 import { postgresWorkerKeeper } from "./postgres_workers.ts";
 import { type Pruner, pruner } from "./prune.ts";
+import { type QueryWork, queryWork } from "./queries/queries.ts";
 import { type UnfinishedReader, unfinishedReader } from "./unfinished.ts";
 import type { Renewer } from "./renew.ts";
 import { type Migrator, migrator } from "./schema.ts";
@@ -35,6 +36,7 @@ export type PostgresWork =
   & UnfinishedReader
   & {
     readonly workers: WorkerKeeper;
+    readonly queries: QueryWork;
     /** The database's clock. */
     now(): Work<Instant>;
     /** Locks the row of an execution, until the transaction ends. */
@@ -66,6 +68,7 @@ export function postgresWork(
     ...pruner(dialect),
     ...unfinishedReader(dialect),
     workers: postgresWorkerKeeper(dialect, maps),
+    queries: queryWork(dialect, maps),
 
     now() {
       return function* (): Steps<Instant> {

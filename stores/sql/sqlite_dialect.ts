@@ -36,6 +36,11 @@ export const sqliteDialect: Dialect = {
   concat: (...parts) => parts.join(" || "),
   isIn: (expression) => `${expression} in (select value from json_each(?))`,
   each: "json_each(?)",
+  jsonArray: (...parts) => `json_array(${parts.join(", ")})`,
+  textOfJson: (column) => column,
+  contains: (text, part) => `instr(${text}, ${part}) > 0`,
+  microseconds: (column) => column,
+  materialized: " materialized",
   list: (values) => JSON.stringify(values),
 
   unlessTaken: " on conflict do nothing",

@@ -8,6 +8,7 @@ import { type Inserter, inserter } from "./insert.ts";
 import { type Loader, loader } from "./load.ts";
 import { type Migration, MIGRATIONS } from "./migrations.ts";
 import { type Pruner, pruner } from "./prune.ts";
+import { type QueryWork, queryWork } from "./queries/queries.ts";
 import { type UnfinishedReader, unfinishedReader } from "./unfinished.ts";
 import { type Renewer, renewer } from "./renew.ts";
 import { type Migrator, migrator } from "./schema.ts";
@@ -25,7 +26,7 @@ export type StoreWork =
   & Signaller
   & Pruner
   & UnfinishedReader
-  & { readonly workers: WorkerKeeper };
+  & { readonly workers: WorkerKeeper; readonly queries: QueryWork };
 
 /** The work of a store in a database's dialect. */
 export function storeWork(dialect: Dialect, migrations: readonly Migration[] = MIGRATIONS): StoreWork {
@@ -41,5 +42,6 @@ export function storeWork(dialect: Dialect, migrations: readonly Migration[] = M
     ...pruner(dialect),
     ...unfinishedReader(dialect),
     workers: workerKeeper(dialect, maps),
+    queries: queryWork(dialect, maps),
   };
 }
