@@ -43,7 +43,7 @@ export interface ConsoleOptions {
   readonly title?: string;
   /** Seconds between two refreshes until the viewer picks another interval: 5. */
   readonly pollInterval?: PollInterval;
-  /** Rows read for throughput and step timing: 50,000. */
+  /** Rows that a search through contexts, steps or errors looks at: 50,000. */
   readonly maxRows?: number;
   /** What is shown in the place of a value; passwords, tokens, secrets and card numbers are hidden if not given. */
   readonly redact?: (path: string, value: Json) => Json;

@@ -22,6 +22,7 @@ Deno.test("the map says that nothing needs anybody, when nothing does", () =>
     await world.start("o-1");
     const map = await read<MapModel>(world, "/map.json");
     assert.equal(map.verdict.isCalm, true);
+    assert.deepEqual(map.troubles, []);
     assert.deepEqual(map.verdict.parts, [{
       text: "Nothing needs you. 0 moving, 0 stalled, 0 failed in 1 h.",
       href: null,
@@ -184,6 +185,7 @@ Deno.test("the page of an execution shows its attempts, what they changed, and w
     world.charge = fails("HTTP 402: no money");
     await world.start("o-1");
     const model = await read<DetailModel>(world, "/api/executions/o-1");
+    assert.deepEqual(model.troubles, []);
     assert.deepEqual(
       model.attempts.map(({ step, direction, status }) => [step, direction, status]),
       [["reserve", "execute", "succeeded"], ["charge", "execute", "failed"], ["reserve", "compensate", "succeeded"]],

@@ -59,8 +59,8 @@ export function detailReads(engine: Engine, queries: Queries, settings: ConsoleS
       ),
       reader.read<Timings>(
         "step timing",
-        { steps: [], rows: 0, isCut: false },
-        () => kept.timings.get("", now, () => queries.timing({ maxRows: settings.maxRows })),
+        { steps: [], isCut: false },
+        () => kept.timings.get("", now, () => queries.timing()),
       ),
       reader.read<Names | null>("names", null, () => kept.names.get("", now, () => queries.names())),
     ]);

@@ -72,7 +72,6 @@ export function mapReads(engine: Engine, queries: Queries, settings: ConsoleSett
     const bucketMs = BUCKET_MS[range];
     const series = { from: Math.ceil(from / bucketMs) * bucketMs, to, bucketMs };
     const asOf = { now, stalledAfterMs: settings.stalledAfterMs };
-    const { maxRows } = settings;
     const [inProgress, failures, groups, stalled, throughput, before, timings, names] = await Promise.all([
       reader.read<InProgress>(
         "what is in progress",
@@ -103,8 +102,8 @@ export function mapReads(engine: Engine, queries: Queries, settings: ConsoleSett
       ),
       reader.read<Timings>(
         "step timing",
-        { steps: [], rows: 0, isCut: false },
-        () => kept.timings.get("", now, () => queries.timing({ maxRows })),
+        { steps: [], isCut: false },
+        () => kept.timings.get("", now, () => queries.timing()),
       ),
       reader.read<Names>(
         "names",
@@ -319,7 +318,7 @@ function groupModel(group: ErrorGroup & { readonly href: string }): GroupModel {
     step: group.step,
     direction: group.direction,
     error: group.errorClass,
-    message: group.sample.message ?? group.message,
+    message: group.sample?.message ?? group.message,
     occurrences: group.attempts,
     firstAt: group.firstAt,
     lastAt: group.lastAt,
