@@ -30,7 +30,7 @@ export type DetailReads = (id: string, allowed: readonly ConsoleAction[]) => Pro
 
 /** Readings of single executions. */
 export function detailReads(engine: Engine, queries: Queries, settings: ConsoleSettings): DetailReads {
-  const kept = { timings: new Kept<Timings>(KEPT_MS), names: new Kept<Names>(KEPT_MS) };
+  const kept = { timings: new Kept<Timings>(), names: new Kept<Names>() };
   return async (id, allowed) => {
     const reader = new PartReader(settings.logger);
     const [now, [record], page] = await Promise.all([
@@ -60,9 +60,13 @@ export function detailReads(engine: Engine, queries: Queries, settings: ConsoleS
       reader.read<Timings>(
         "step timing",
         { steps: [], isCut: false },
-        () => kept.timings.get("", now, () => queries.timing()),
+        () => kept.timings.get("", { now, forMs: KEPT_MS }, () => queries.timing()),
       ),
-      reader.read<Names | null>("names", null, () => kept.names.get("", now, () => queries.names())),
+      reader.read<Names | null>(
+        "names",
+        null,
+        () => kept.names.get("", { now, forMs: KEPT_MS }, () => queries.names()),
+      ),
     ]);
     const row = rowModel(summary, engine.definitions);
     const show = (value: Json, path: string): Json => redacted(value, settings.redact, path);

@@ -44,9 +44,11 @@ const DAY_MS = 86_400_000;
 const BUCKET_MS: Readonly<Record<Range, number>> = { "1h": MINUTE_MS, "24h": 15 * MINUTE_MS, "7d": 120 * MINUTE_MS };
 /** What changes slowly: how long steps take, what names there are, what was a day ago. */
 const KEPT_MS = 30_000;
+/** Over a long time the last seconds change little, and reading it all costs much. */
+const KEPT_OF_RANGE_MS: Readonly<Record<Range, number>> = { "1h": 0, "24h": 10_000, "7d": 60_000 };
 const MIN_SAMPLES = 20;
-const OLDEST = 6;
-const SAMPLE = 9;
+const OLDEST = 4;
+const SAMPLE = 8;
 
 /** Reads the map, and what has ended since it was read. */
 export interface MapReads {
@@ -59,9 +61,12 @@ export interface MapReads {
 /** Readings of the map of an engine's store. */
 export function mapReads(engine: Engine, queries: Queries, settings: ConsoleSettings): MapReads {
   const kept = {
-    timings: new Kept<Timings>(KEPT_MS),
-    names: new Kept<Names>(KEPT_MS),
-    before: new Kept<ThroughputAnswer>(KEPT_MS),
+    timings: new Kept<Timings>(),
+    names: new Kept<Names>(),
+    before: new Kept<ThroughputAnswer>(),
+    failures: new Kept<Failures>(),
+    groups: new Kept<ErrorGroups>(),
+    throughput: new Kept<ThroughputAnswer>(),
   };
 
   async function map(range: Range, now: number): Promise<MapModel> {
@@ -71,6 +76,10 @@ export function mapReads(engine: Engine, queries: Queries, settings: ConsoleSett
     const from = to - RANGES[range];
     const bucketMs = BUCKET_MS[range];
     const series = { from: Math.ceil(from / bucketMs) * bucketMs, to, bucketMs };
+    // What is kept is of exactly this time: links and the chart's axis say so.
+    const span = `${from} ${to}`;
+    const steady = { now, forMs: KEPT_MS };
+    const slow = { now, forMs: KEPT_OF_RANGE_MS[range] };
     const asOf = { now, stalledAfterMs: settings.stalledAfterMs };
     const [inProgress, failures, groups, stalled, throughput, before, timings, names] = await Promise.all([
       reader.read<InProgress>(
@@ -78,37 +87,45 @@ export function mapReads(engine: Engine, queries: Queries, settings: ConsoleSett
         { now, steps: [] },
         () => queries.inProgress({ ...asOf, oldest: OLDEST, sample: SAMPLE }),
       ),
-      reader.read<Failures>("failures", { steps: [] }, () => queries.failures({ from, to })),
+      reader.read<Failures>(
+        "failures",
+        { steps: [] },
+        () => kept.failures.get(span, slow, () => queries.failures({ from, to })),
+      ),
       reader.read<ErrorGroups>(
         "groups of errors",
         { groups: [], total: 0, attempts: 0 },
-        () => queries.errorGroups({ from, to, limit: 8 }),
+        () => kept.groups.get(span, slow, () => queries.errorGroups({ from, to, limit: 8 })),
       ),
       reader.read<StalledPage>(
         "what is stalled",
         { total: 0, rows: [], next: null },
         () => queries.stalled({ ...asOf, limit: 8 }),
       ),
-      reader.read<ThroughputAnswer>("throughput", { buckets: [] }, () => queries.throughput(series)),
+      reader.read<ThroughputAnswer>(
+        "throughput",
+        { buckets: [] },
+        () => kept.throughput.get(span, slow, () => queries.throughput(series)),
+      ),
       reader.read<ThroughputAnswer>(
         "throughput of the day before",
         { buckets: [] },
         () =>
           kept.before.get(
-            `${series.from} ${to}`,
-            now,
+            span,
+            steady,
             () => queries.throughput({ from: series.from - DAY_MS, to: to - DAY_MS, bucketMs }),
           ),
       ),
       reader.read<Timings>(
         "step timing",
         { steps: [], isCut: false },
-        () => kept.timings.get("", now, () => queries.timing()),
+        () => kept.timings.get("", steady, () => queries.timing()),
       ),
       reader.read<Names>(
         "names",
         { sagas: [], partitions: [], resourceTypes: [], errorClasses: [], isCut: false },
-        () => kept.names.get("", now, () => queries.names()),
+        () => kept.names.get("", steady, () => queries.names()),
       ),
     ]);
     reader.refuseIfNothing();

@@ -37,17 +37,17 @@ export class PartReader {
 
 /** Keeps an answer for a while: what changes slowly and costs much. */
 export class Kept<Value> {
-  readonly #forMs: number;
   readonly #values = new Map<string, { readonly at: number; readonly value: Promise<Value> }>();
 
-  constructor(forMs: number) {
-    this.#forMs = forMs;
-  }
-
-  /** The kept answer, or a new one. One that failed is not kept. */
-  get(key: string, now: number, read: () => Promise<Value>): Promise<Value> {
+  /** The answer that is kept, if it is not older than `forMs`, or a new one. One that failed is not kept. */
+  get(
+    key: string,
+    { now, forMs }: { readonly now: number; readonly forMs: number },
+    read: () => Promise<Value>,
+  ): Promise<Value> {
     const kept = this.#values.get(key);
-    if (kept !== undefined && Math.abs(now - kept.at) < this.#forMs) return kept.value;
+    if (kept !== undefined && Math.abs(now - kept.at) < forMs) return kept.value;
+    for (const [other, { at }] of this.#values) if (Math.abs(now - at) >= forMs) this.#values.delete(other);
     const value = read();
     this.#values.set(key, { at: now, value });
     value.catch(() => this.#values.delete(key));
