@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { BulkNote, BulkScreen } from "../view/bulk.tsx";
 import { count, plural } from "../view/format.ts";
 import { executionHref } from "../view/href.ts";
-import type { BulkModel } from "../view/model.ts";
+import type { BulkModel, DetailModel } from "../view/model.ts";
 import { send } from "./send.ts";
 
 /** More than these need the number typed. */
@@ -46,7 +46,7 @@ export function BulkIsland({ model }: { readonly model: BulkModel }): VNode {
     const all = [...results];
     for (const target of eligible.slice(done, done + many)) {
       if (isStopped.current) break;
-      const before = action === "retry" && many <= FEW ? await errorOf(target.id) : null;
+      const before = action === "retry" && many <= FEW ? await lookAt(target.id) : null;
       const result = await one(target);
       all.push(result);
       setResults([...all]);
@@ -55,7 +55,7 @@ export function BulkIsland({ model }: { readonly model: BulkModel }): VNode {
       const again = await sameErrorReturns(target.id, before, () => isStopped.current);
       setPhase("going");
       if (!again) continue;
-      setSaid(`Stopped: ${target.id} ran into the same error again (${before.text}).`);
+      setSaid(`Stopped: ${target.id} ran into the same error again (${before.error?.text}).`);
       break;
     }
     setPhase(all.length >= eligible.length ? "over" : "ready");
@@ -153,34 +153,35 @@ export function BulkIsland({ model }: { readonly model: BulkModel }): VNode {
   );
 }
 
-interface SeenError {
-  readonly at: number;
-  readonly text: string;
+interface Look {
+  readonly step: string;
+  readonly isCompleted: boolean;
+  /** The last error; null if there was none. */
+  readonly error: { readonly at: number; readonly text: string } | null;
 }
 
-/** The last error of an execution, by its last failed attempt. */
-async function errorOf(id: string): Promise<SeenError | null> {
+/** Where an execution stands, and what it ran into last. */
+async function lookAt(id: string): Promise<Look | null> {
   const response = await fetch(`api/${executionHref(id)}`, { cache: "no-store" }).catch(() => null);
   if (response === null || !response.ok) return null;
-  const { attempts, failure }: {
-    attempts: readonly {
-      readonly errorClass: string | null;
-      readonly errorMessage: string | null;
-      readonly startedAt: number;
-    }[];
-    failure: { readonly class: string; readonly message: string; readonly at: number } | null;
-  } = await response.json();
+  const { attempts, failure, row }: Pick<DetailModel, "attempts" | "failure" | "row"> = await response.json();
   const last = attempts.findLast(({ errorClass }) => errorClass !== null);
-  if (last !== undefined) return { at: last.startedAt, text: `${last.errorClass}: ${last.errorMessage}` };
-  return failure === null ? null : { at: failure.at, text: `${failure.class}: ${failure.message}` };
+  const error = last !== undefined
+    ? { at: last.startedAt, text: `${last.errorClass}: ${last.errorMessage}` }
+    : failure === null
+    ? null
+    : { at: failure.at, text: `${failure.class}: ${failure.message}` };
+  return { step: row.step, isCompleted: row.state === "completed", error };
 }
 
-/** Looks after the canary for a while. */
-async function sameErrorReturns(id: string, before: SeenError, isStopped: () => boolean): Promise<boolean> {
+/** Looks after the canary until it runs into something, gets past the step, or nothing has come for a while. */
+async function sameErrorReturns(id: string, before: Look, isStopped: () => boolean): Promise<boolean> {
   for (let waited = 0; waited < WATCH_MS && !isStopped(); waited += LOOK_EVERY_MS) {
     await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
-    const now = await errorOf(id);
-    if (now !== null && now.at > before.at) return now.text === before.text;
+    const now = await lookAt(id);
+    if (now === null) continue;
+    if (now.error !== null && now.error.at > (before.error?.at ?? 0)) return now.error.text === before.error?.text;
+    if (now.isCompleted || now.step !== before.step) return false;
   }
   return false;
 }

@@ -6,6 +6,7 @@ import { ActionForm, keepable } from "../view/action_form.tsx";
 import { ExecutionScreen } from "../view/execution.tsx";
 import { executionHref } from "../view/href.ts";
 import type { ActionModel, DetailModel } from "../view/model.ts";
+import { wayAt } from "../view/way.ts";
 import { Refresher } from "./refresher.ts";
 import { Replay } from "./replay.tsx";
 import { bodyOf, send } from "./send.ts";
@@ -19,6 +20,8 @@ export function DetailIsland({ first }: { readonly first: DetailModel }): VNode 
   const [isHydrated, setHydrated] = useState(false);
   const [action, setAction] = useState<ActionModel | null>(null);
   const [said, setSaid] = useState<{ readonly isGood: boolean; readonly text: string } | null>(null);
+  // Null: as it is now, whatever comes.
+  const [at, setAt] = useState<number | null>(null);
   const refresher = useMemo(() =>
     new Refresher<DetailModel>({
       interval,
@@ -48,7 +51,8 @@ export function DetailIsland({ first }: { readonly first: DetailModel }): VNode 
         () => setSaid({ isGood: false, text: "The browser does not let this page copy: it has to come by https." }),
       );
     },
-    replay: <Replay attempts={model.attempts} />,
+    replay: <Replay attempts={model.attempts} at={at} move={setAt} />,
+    way: at === null ? model.way : wayAt(model.way, model.attempts, at),
     said,
   };
   return (

@@ -9,18 +9,26 @@ import type { AttemptModel } from "../view/model.ts";
 
 const STEP_MS = 800;
 
+interface ReplayProps {
+  readonly attempts: readonly AttemptModel[];
+  /** How many attempts are behind; null at the present. */
+  readonly at: number | null;
+  readonly move: (at: number | null) => void;
+}
+
 /** A scrubber over the attempts. */
-export function Replay({ attempts }: { readonly attempts: readonly AttemptModel[] }): VNode | null {
-  const [at, setAt] = useState(attempts.length);
+export function Replay({ attempts, at: moment, move }: ReplayProps): VNode | null {
+  const at = moment ?? attempts.length;
   const [speed, setSpeed] = useState(0);
+  const setAt = (next: number) => move(next >= attempts.length ? null : Math.max(0, next));
   useEffect(() => {
     if (speed === 0) return;
-    const timer = setInterval(() => setAt((now) => Math.min(now + 1, attempts.length)), STEP_MS / speed);
-    return () => clearInterval(timer);
-  }, [speed, attempts.length]);
-  useEffect(() => {
-    if (at >= attempts.length) setSpeed(0);
-  }, [at]);
+    const timer = setTimeout(() => {
+      setAt(at + 1);
+      if (at + 1 >= attempts.length) setSpeed(0);
+    }, STEP_MS / speed);
+    return () => clearTimeout(timer);
+  }, [speed, at, attempts.length]);
   if (attempts.length < 2) return null;
   const row = attempts[Math.min(at, attempts.length) - 1];
   const play = (by: number) => {
@@ -35,8 +43,8 @@ export function Replay({ attempts }: { readonly attempts: readonly AttemptModel[
           : <button type="button" onClick={() => setSpeed(0)}>Pause</button>}
         <button type="button" aria-pressed={speed === 4} onClick={() => play(4)}>4×</button>
         <span class="row">
-          <button type="button" aria-label="One attempt back" onClick={() => setAt(Math.max(0, at - 1))}>‹</button>
-          <button type="button" aria-label="One attempt on" onClick={() => setAt(Math.min(attempts.length, at + 1))}>
+          <button type="button" aria-label="One attempt back" onClick={() => setAt(at - 1)}>‹</button>
+          <button type="button" aria-label="One attempt on" onClick={() => setAt(at + 1)}>
             ›
           </button>
         </span>

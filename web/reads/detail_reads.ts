@@ -3,13 +3,14 @@
 import { rowsOfRunning } from "../../src/domain/attempts.ts";
 import type { Failure, FailureCause } from "../../src/domain/failure.ts";
 import { type Json, type JsonObject, merge } from "../../src/domain/json.ts";
-import type { Attempt, Execution, ExecutionRecord } from "../../src/domain/record.ts";
+import type { Execution, ExecutionRecord } from "../../src/domain/record.ts";
 import type { Engine } from "../../src/engine/engine.ts";
 import type { AttemptView } from "../../src/engine/views.ts";
 import type { Names, Queries, Timings } from "../../src/queries.ts";
 import type { ConsoleAction, ConsoleSettings } from "../options.ts";
 import { redacted } from "../redact.ts";
 import type { MarkName } from "../view/mark.tsx";
+import { stateOfStep } from "../view/way.ts";
 import type { AttemptModel, DetailModel, FailureModel, JsonText, WayStep } from "../view/model.ts";
 import { actionsOf } from "./actions.ts";
 import { framesOf } from "./backtrace.ts";
@@ -221,30 +222,9 @@ function wayOf(record: ExecutionRecord, planned: readonly string[], state: MarkN
   const names = [...new Set([...planned, ...seen, ...(execution.currentStep === "" ? [] : [execution.currentStep])])];
   return names.map((name) => {
     const isNow = name === execution.currentStep && execution.finishedAt === null;
-    const { mark, word } = isNow ? { mark: state, word: wordOf(state) } : stepState(name, attempts);
-    return { name, mark, word, isNow };
+    if (isNow) return { name, mark: state, word: wordOf(state), isNow };
+    return { name, ...stateOfStep(attempts.findLast(({ stepName }) => stepName === name)), isNow };
   });
-}
-
-function stepState(name: string, attempts: readonly Attempt[]): { readonly mark: MarkName; readonly word: string } {
-  const last = attempts.findLast(({ stepName }) => stepName === name);
-  if (last === undefined) return { mark: "pending", word: "not reached" };
-  const isUndo = last.direction === "compensate";
-  switch (last.status) {
-    case "succeeded":
-      return isUndo ? { mark: "compensated", word: "undone" } : { mark: "completed", word: "done" };
-    case "skipped":
-      return isUndo ? { mark: "compensated", word: "taken as undone" } : { mark: "completed", word: "skipped" };
-    case "failed":
-      return isUndo ? { mark: "compensation_failed", word: "undo failed" } : { mark: "failed", word: "failed" };
-    case "abandoned":
-      return { mark: "stalled", word: "outcome unknown" };
-    case "interrupted":
-    case "superseded":
-      return { mark: "pending", word: last.status };
-    default:
-      return last.status satisfies never;
-  }
 }
 
 function wordOf(state: MarkName): string {

@@ -24,8 +24,10 @@ export interface DetailLive extends Live {
   act(action: ActionModel): void;
   /** Copies the attempts. */
   copy(): void;
-  /** The replay, instead of the still line. */
+  /** Moves along the line. */
   readonly replay: VNode;
+  /** The line as it was at the moment that is replayed. */
+  readonly way: readonly WayStep[];
   /** What has just been done, or refused. */
   readonly said: { readonly isGood: boolean; readonly text: string } | null;
 }
@@ -69,7 +71,7 @@ export function ExecutionScreen({ model, live }: DetailProps): VNode {
         <Failure failure={model.failure} title="Why it went wrong" now={now} />
         <Failure failure={model.compensationFailure} title="What the undo ran into" now={now} />
         <Actions model={model} live={live} />
-        <Way steps={model.way} />
+        <Way steps={live?.way ?? model.way} />
         {live?.replay}
       </section>
       <section class="panel" aria-labelledby="attempts">
