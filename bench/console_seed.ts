@@ -67,18 +67,20 @@ export function* seedStatements(dialect: SeedDialect, options: SeedOptions): Gen
 /** What is derived from the number of an execution; everything else follows from it. */
 function numbers({ executions, now }: SeedOptions, series: string): string {
   const step = Math.floor(WEEK_US / executions);
-  const active = Math.ceil(executions * 0.004);
+  const recent = Math.floor(executions * 0.97);
   return `select i, s, started, state, at_step, doing, took
     from (
-      select i, i * 7 % 10 as s, ${now * 1_000 - WEEK_US} + i * ${step} + i * 7919 % ${step} as started,
-        case when i >= ${executions - active} then 'active'
+      select i, (i * 7 + (i - i % 100) / 100) % 10 as s, ${
+    now * 1_000 - WEEK_US
+  } + i * ${step} + i * 7919 % ${step} as started,
+        case when i >= ${recent} and i % 7 = 0 then 'active'
           when i * 7919 % 1000 < 15 then 'compensated'
           when i * 7919 % 1000 < 27 then 'failed'
           when i * 7919 % 1000 < 30 then 'compensation_failed'
           when i * 7919 % 3000 = 31 then 'blocked'
           when i * 7919 % 3000 = 32 then 'stalled'
           else 'completed' end as state,
-        i * 13 % 3 as at_step, i * 17 % 10 as doing, 200000 + i * 104729 % 9000000 as took
+        i * 13 % 3 as at_step, (i % 70 - i % 7) / 7 as doing, 200000 + i * 104729 % 9000000 as took
       from (${series}) as series
     ) as drawn`;
 }
@@ -221,7 +223,7 @@ function attempts(dialect: SeedDialect, options: SeedOptions, series: string): s
 function failuresOfTheLastHour(dialect: SeedDialect, options: SeedOptions): string {
   const { instant, concat } = dialect;
   const perHour = Math.ceil(options.executions / 168);
-  const from = options.executions - Math.ceil(options.executions * 0.004) - perHour;
+  const from = options.executions - perHour;
   const now = options.now * 1_000;
   const ended = `${now} - 3500000000 + (i * 9 + attempt) * 104729 % 3500000000`;
   return insertAttempts(
@@ -275,7 +277,6 @@ function insertAttempts(
   const columns: Readonly<Record<string, string>> = {
     ...own,
     saga_execution_id: concat(ID_PREFIX, digits("i")),
-    saga_name: sagaName(),
     step_name: stepName("place"),
     kind: "'step'",
     error_class: ofError(([errorClass]) => `'${errorClass}'`),

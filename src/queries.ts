@@ -391,7 +391,10 @@ export interface FinishedSince {
   readonly isCut: boolean;
   /** After `replayFrom`, the latest first. */
   readonly finished: readonly FinishedExecution[];
-  /** Of those that also started after `replayFrom`, the latest; in the order in which they started. */
+  /**
+   * Of the latest {@linkcode MAX_PAGE} those that also started after `replayFrom`, the latest of them; in the order in
+   * which they started.
+   */
   readonly replays: readonly Replay[];
 }
 

@@ -19,6 +19,7 @@ import {
   type FinishedSince,
   type InProgress,
   type InProgressStep,
+  MAX_PAGE,
   type Names,
   type Queries,
   QUERY_MAX_ROWS,
@@ -294,7 +295,7 @@ function finishedSince(
   const counts = new Map<string, { -readonly [Key in keyof FinishedCount]: FinishedCount[Key] }>();
   const drawn = new Map<string, number>();
   const shown: ExecutionRecord[] = [];
-  for (const record of looked) {
+  for (const [index, record] of looked.entries()) {
     const { sagaName, status, startedAt } = record.execution;
     if (endOf(record) > since) {
       const key = JSON.stringify([sagaName, status]);
@@ -303,7 +304,7 @@ function finishedSince(
       counts.set(key, group);
     }
     const ofSaga = drawn.get(sagaName) ?? 0;
-    if (startedAt > replayFrom && ofSaga < replaysPerSaga && shown.length < replays) {
+    if (index < MAX_PAGE && startedAt > replayFrom && ofSaga < replaysPerSaga && shown.length < replays) {
       drawn.set(sagaName, ofSaga + 1);
       shown.push(record);
     }

@@ -55,6 +55,8 @@ export interface Dialect {
   contains(text: string, part: string): string;
   /** An instant of a column as a whole number of microseconds. */
   microseconds(column: string): string;
+  /** An instant, to be compared with a column, from a whole number of microseconds. */
+  instantOf(microseconds: string): string;
   /** Stands between `as` and the bracket of a common table expression that is to be run once, before anything else. */
   readonly materialized: string;
   /** Any number of texts as one parameter, so that the statement's text stays the same. */

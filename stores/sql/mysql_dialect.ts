@@ -67,6 +67,7 @@ export const mysqlDialect: Dialect = {
   textOfJson: (column) => column,
   contains: (text, part) => `instr(${text}, ${part}) > 0`,
   microseconds: (column) => column,
+  instantOf: (microseconds) => microseconds,
   // Neither server has the word, and both do so with what is used twice.
   materialized: "",
   list: (values) => JSON.stringify(values),

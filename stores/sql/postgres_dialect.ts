@@ -90,6 +90,7 @@ export function postgresDialect(schema: string | null): Dialect {
     contains: (text, part) => `strpos(${text}, ${part}) > 0`,
     // Ten times as fast as extract(), which calculates with decimals; whole microseconds are exact in either.
     microseconds: (column) => `(date_part('epoch', ${column}) * 1000000)::bigint`,
+    instantOf: (microseconds) => valueOf("instant", `(${microseconds})`),
     materialized: " materialized",
     list: (values) => arrayOf(values),
 

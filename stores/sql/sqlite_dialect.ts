@@ -40,6 +40,7 @@ export const sqliteDialect: Dialect = {
   textOfJson: (column) => column,
   contains: (text, part) => `instr(${text}, ${part}) > 0`,
   microseconds: (column) => column,
+  instantOf: (microseconds) => microseconds,
   materialized: " materialized",
   list: (values) => JSON.stringify(values),
 

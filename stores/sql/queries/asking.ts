@@ -10,6 +10,8 @@ export interface Values {
   name(value: string): Fragment;
   names(expression: string, values: readonly string[]): Fragment;
   integer(value: number): Fragment;
+  /** A whole number beyond what a column of integers holds: a time in microseconds. */
+  large(value: number): Fragment;
   real(value: number): Fragment;
   instant(value: Instant): Fragment;
 }
@@ -19,7 +21,7 @@ const FIRST_INSTANT = -Number.MAX_SAFE_INTEGER / 1_000;
 
 /** The values of a dialect. */
 export function valuesOf(dialect: Dialect): Values {
-  const of = (type: "name" | "integer" | "real" | "instant") => {
+  const of = (type: "name" | "integer" | "sequence" | "real" | "instant") => {
     const placeholder = dialect.parameter(type);
     return (value: SqlValue): Fragment => ({ sql: placeholder, values: [value] });
   };
@@ -28,6 +30,7 @@ export function valuesOf(dialect: Dialect): Values {
     name: of("name"),
     names: (expression, values) => ({ sql: dialect.isIn(expression), values: [dialect.list(values)] }),
     integer: of("integer"),
+    large: of("sequence"),
     real: of("real"),
     instant: (value) => instant(dialect.encodeInstant(Math.max(value, FIRST_INSTANT))),
   };

@@ -123,15 +123,15 @@ export function counter(dialect: Dialect, values: Values): Counter {
     count(options) {
       const query = checkCount(options);
       const { filter, maxRows, by } = query;
-      const candidates = candidatesOf(dialect, values, query);
       return function* (): Steps<Counts> {
+        const isFailuresCut = filter.error !== undefined &&
+          (yield* ask(dialect, moreFailed(values, filter.error, maxRows))).length > 0;
+        const candidates = candidatesOf(dialect, values, query, isFailuresCut);
         if (candidates === null) return NOTHING;
         const counts = by === "step" || isFew(filter) || filter.context !== undefined
           ? yield* countTogether(candidates, query)
           : yield* countLanes(candidates, yield* lanesOf(candidates, query), query);
-        if (filter.error === undefined) return counts;
-        const isCut = (yield* ask(dialect, moreFailed(values, filter.error, maxRows))).length > 0;
-        if (!isCut) return counts;
+        if (!isFailuresCut) return counts;
         return {
           groups: counts.groups.map((group) => ({ ...group, isAtLeast: true })),
           total: { ...counts.total, isAtLeast: true },

@@ -9,6 +9,7 @@ import type {
   Failures,
   FailuresOptions,
   StepFailures,
+  TimeRange,
 } from "../../../src/queries.ts";
 import { checkErrorGroups, checkFailures } from "../../../src/queries/check.ts";
 import { microsecondsOf, widthOf } from "../../../src/queries/microseconds.ts";
@@ -42,25 +43,40 @@ type Group = Omit<ErrorGroup, "sample">;
 export function failureTeller(dialect: Dialect, values: Values): FailureTeller {
   const at = dialect.microseconds("finished_at");
 
-  /** One row for each group and part of the range: from the index alone, which has whole groups. */
-  function* partsOf(range: { readonly from: Instant; readonly to: Instant }, width: number): Steps<readonly Part[]> {
+  /** What the group's rows come to; from the index alone, which has whole groups. */
+  const summed = `count(*) as attempts, ${dialect.microseconds("min(finished_at)")} as first_at,
+    ${dialect.microseconds("max(finished_at)")} as last_at`;
+
+  function partIn(row: Row, part: number): Part {
+    return {
+      id: String(row.error_group),
+      part,
+      attempts: Number(row.attempts),
+      firstAt: instantIn(dialect, row.first_at)!,
+      lastAt: instantIn(dialect, row.last_at)!,
+    };
+  }
+
+  /** One row for each group. */
+  function* wholesOf(range: TimeRange): Steps<readonly Part[]> {
     const rows = yield* ask(
       dialect,
-      sql`select error_group, behind - behind % ${String(width)} as begins, count(*) as attempts,
-          min(behind) as first_at, max(behind) as last_at
+      sql`select error_group, ${summed} from saga_step_attempts where ${failedIn(values, range)} group by error_group`,
+    );
+    return rows.map((row) => partIn(row, 0));
+  }
+
+  /** One row for each group and part of the range. */
+  function* partsOf(range: TimeRange, width: number): Steps<readonly Part[]> {
+    const rows = yield* ask(
+      dialect,
+      sql`select error_group, behind - behind % ${String(width)} as begins, ${summed}
         from (
-          select error_group, ${at} - ${String(microsecondsOf(range.from))} as behind
+          select error_group, finished_at, ${at} - ${String(microsecondsOf(range.from))} as behind
           from saga_step_attempts where ${failedIn(values, range)}
         ) as failed group by error_group, behind - behind % ${String(width)}`,
     );
-    const timeOf = (behind: unknown) => (microsecondsOf(range.from) + Number(behind)) / 1_000;
-    return rows.map((row) => ({
-      id: String(row.error_group),
-      part: Math.round(Number(row.begins) / width),
-      attempts: Number(row.attempts),
-      firstAt: timeOf(row.first_at),
-      lastAt: timeOf(row.last_at),
-    }));
+    return rows.map((row) => partIn(row, Math.round(Number(row.begins) / width)));
   }
 
   /** The last attempts of groups; of those that ended at the same time the one of the first id. */
@@ -91,7 +107,7 @@ export function failureTeller(dialect: Dialect, values: Values): FailureTeller {
     failures(options) {
       const { saga, ...range } = checkFailures(options);
       return function* (): Steps<Failures> {
-        const parts = yield* partsOf(range, microsecondsOf(range.to) - microsecondsOf(range.from));
+        const parts = yield* wholesOf(range);
         const steps = new Map<string, StepFailures>();
         for (const { id, attempts, firstAt, lastAt } of parts) {
           const group = decodeErrorGroup(id);

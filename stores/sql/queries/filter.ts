@@ -42,6 +42,7 @@ export function candidatesOf(
     readonly lateness: Lateness;
     readonly maxRows: number;
   },
+  isFailuresCut: boolean,
 ): Candidates | null {
   const { name, names, instant } = values;
   const conditions: Fragment[] = [];
@@ -64,7 +65,7 @@ export function candidatesOf(
   if (statuses.length === 0) return null;
   const failed = filter.error === undefined
     ? null
-    : failedOf(dialect, values, { ...filter, error: filter.error }, maxRows);
+    : failedOf(dialect, values, { ...filter, error: filter.error }, isFailuresCut ? maxRows : null);
   if (failed !== null) conditions.push(sql`execution.id = failed.saga_execution_id`);
   const isFew = filter.ids !== undefined || failed !== null;
   if (!isFew && !statuses.includes("completed")) return { failed, conditions, statuses };
@@ -125,7 +126,7 @@ function failedOf(
   dialect: Dialect,
   values: Values,
   filter: ExecutionFilter & { readonly error: ErrorFilter },
-  maxRows: number,
+  maxRows: number | null,
 ): Fragment {
   const { name, integer } = values;
   const { error, step } = filter;
@@ -150,11 +151,14 @@ function failedOf(
     conditions.push({ sql: dialect.contains("recent.error_message", text.sql), values: text.values });
   }
   const selected = ["saga_execution_id", "error_group", ...columns].join(", ");
+  // Only where there are more of them do they have to be put in order.
+  const newest = maxRows === null
+    ? sql``
+    : sql`order by finished_at desc, saga_execution_id desc, error_group desc limit ${integer(maxRows)}`;
   return sql`failed as${dialect.materialized} (
     select distinct recent.saga_execution_id from (
       select ${selected} from saga_step_attempts
-      where ${failedIn(values, error)}
-      order by finished_at desc, saga_execution_id desc, error_group desc limit ${integer(maxRows)}
+      where ${failedIn(values, error)} ${newest}
     ) as recent where ${all(conditions)}
   )`;
 }

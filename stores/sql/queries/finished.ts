@@ -1,6 +1,7 @@
 /** What has finished since a time. */
 
 import type { Instant, Status } from "../../../src/domain/record.ts";
+import { MAX_PAGE } from "../../../src/queries.ts";
 import type {
   FinishedCount,
   FinishedExecution,
@@ -53,7 +54,12 @@ export function finishLine(dialect: Dialect, values: Values): FinishLine {
       const select = sql`with ended as (
           ${latest("saga_name, status, finished_at", maxRows)}
         ), looked as (
-          ${latest("id, saga_name, saga_version, status, current_step, started_at, finished_at", maxRows)}
+          ${
+        latest(
+          "id, saga_name, saga_version, status, current_step, started_at, finished_at",
+          Math.min(maxRows, MAX_PAGE),
+        )
+      }
         ), placed as (
           select looked.*, row_number() over (order by finished_at desc, id desc) as place,
             case when started_at > ${values.instant(replayFrom)} then 1 else 0 end as is_short

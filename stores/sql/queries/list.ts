@@ -221,15 +221,15 @@ export function lister(dialect: Dialect, values: Values, page: Page): Lister {
     list(options) {
       const query = checkList(options);
       const { filter, maxRows } = query;
-      const candidates = candidatesOf(dialect, values, query);
       return function* (): Steps<ExecutionPage> {
         const isSearch = needsSearch(filter);
         const searched = isSearch || filter.error !== undefined;
-        if (candidates === null) {
-          return { rows: [], next: null, searched: searched ? { isCut: false, isFailuresCut: false } : null };
-        }
         const isFailuresCut = filter.error !== undefined &&
           (yield* ask(dialect, moreFailed(values, filter.error, maxRows))).length > 0;
+        const candidates = candidatesOf(dialect, values, query, isFailuresCut);
+        if (candidates === null) {
+          return { rows: [], next: null, searched: searched ? { isCut: false, isFailuresCut } : null };
+        }
         const { isCut, ...page } = isSearch
           ? yield* listBySearch(candidates, query)
           : { ...yield* listByIndex(candidates, query), isCut: false };
