@@ -90,14 +90,16 @@ function runDocExamples(): Promise<Tally> {
   });
 }
 
+const WITHOUT_EXAMPLES: ReadonlySet<string> = new Set(["fixtures", "client"]);
+
 /** Modules and Markdown files; of the top folder only its own. */
 async function sourceFiles(folders: readonly string[]): Promise<string[]> {
   const files: string[] = [];
   async function walk(folder: string, deep: boolean): Promise<void> {
     for await (const entry of Deno.readDir(folder)) {
       const path = `${folder}/${entry.name}`;
-      // Fixtures are parts of tests, and some of them programs: they have no examples.
-      if (entry.isDirectory && deep && entry.name !== "fixtures") await walk(path, deep);
+      // Fixtures and what a browser runs are programs: they have no examples.
+      if (entry.isDirectory && deep && !WITHOUT_EXAMPLES.has(entry.name)) await walk(path, deep);
       else if (/\.(ts|tsx|md)$/.test(entry.name) && !/_test\.tsx?$/.test(entry.name)) files.push(path);
     }
   }
