@@ -325,3 +325,10 @@ Deno.test("rebuildContext() G30: gives the context back from the input and the r
   assert.deepEqual(rebuildContext(walk.record), { order: 7, a: 1, b: 2, paid: { cents: 5 } });
   assert.deepEqual(walk.execution.context, rebuildContext(walk.record));
 });
+
+Deno.test("findViolation() finds who waits for what it called and would not look by itself", () => {
+  const plan = aPlan(["a"]);
+  const { record } = new Walk(plan, { waitingFor: "call x", dueAt: null, wakeAt: null });
+  const found = findViolation(record, { ...plan, end: { kind: "more" } });
+  assert.equal(found, "it waits for what it called, and will not look by itself");
+});

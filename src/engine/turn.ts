@@ -105,7 +105,9 @@ interface Made {
 
 /** Whether its code and its record commit together. */
 function isTransactional(step: PlanStep, { store }: Parts): boolean {
-  return step.kind === "transaction" || (step.kind === "hook" && store.transactional);
+  // A branch stands alone only when it is undone.
+  const isOfSql = step.kind === "transaction" || step.kind === "branch_transaction";
+  return isOfSql || (step.kind === "hook" && store.transactional);
 }
 
 function newer(one: ExecutionRecord, other: ExecutionRecord): ExecutionRecord {

@@ -3,6 +3,7 @@ import { pause } from "../clock.ts";
 import type { Flow } from "../definition/flow.ts";
 import { workflow } from "../definition/workflow.ts";
 import { memoryStore } from "../../stores/memory.ts";
+import { sqliteStore } from "../../stores/sqlite.ts";
 import { virtualClock } from "../../testing/virtual_clock.ts";
 import { Engine } from "./engine.ts";
 
@@ -71,4 +72,26 @@ Deno.test("a workflow looks once a minute at what it has called, not in a loop",
   assert.deepEqual(output, { woke: true });
   assert.ok(revision < 40, `it was written ${revision} times`);
   await clock.until(engine.close());
+});
+
+Deno.test("the undo of a transactional branch runs in a transaction, too", async () => {
+  const clock = virtualClock();
+  const store = sqliteStore({ path: ":memory:", clock });
+  await store.transaction(({ tx }) => tx.query("create table seats (id text)"));
+  const booking = workflow("booking", async (flow) => {
+    await flow.parallel("seats", (parallel) => ({
+      a: parallel.transaction(({ tx }) => tx.query("insert into seats (id) values ('a')").then(() => null), {
+        undo: ({ tx }) => tx.query("delete from seats where id = 'a'"),
+      }),
+    }));
+    flow.abort("no room");
+  });
+  const engine = new Engine({ store, clock, definitions: [booking] });
+  engine.work();
+  await engine.start(booking, { id: "b", input: {} });
+  const { status } = await clock.until(engine.wait("b"));
+  const left = await store.transaction(({ tx }) => tx.query("select id from seats"));
+  assert.deepEqual([status, left], ["compensated", []]);
+  await clock.until(engine.close());
+  await store.close();
 });
