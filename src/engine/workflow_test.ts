@@ -95,3 +95,20 @@ Deno.test("the undo of a transactional branch runs in a transaction, too", async
   await clock.until(engine.close());
   await store.close();
 });
+
+Deno.test("what was called and then terminated with nothing to undo does not keep its caller from being undone", async () => {
+  const clock = virtualClock();
+  const idle = workflow("idle", async (flow) => await flow.sleep("night", "1h"));
+  const caller = workflow("caller", async (flow) => {
+    await flow.call(idle, {});
+  });
+  const engine = new Engine({ store: memoryStore({ clock }), clock, definitions: [idle, caller] });
+  engine.work();
+  await engine.start(caller, { id: "c", input: {} });
+  await clock.advance("1m");
+  await engine.terminate("c:idle");
+  const { status } = await clock.until(engine.wait("c"));
+  const child = await engine.get("c:idle");
+  assert.deepEqual([status, child?.status, child?.epoch], ["compensated", "failed", 1]);
+  await clock.until(engine.close());
+});
