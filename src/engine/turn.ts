@@ -184,6 +184,7 @@ class Turn {
   async #runBranches(attempt: OpenAttempt, step: PlanStep): Promise<Written> {
     const running = new Map<string, { readonly own: OpenAttempt; readonly branch: OpenBranch }>();
     const ended: Ended[] = [];
+    this.#opened = null;
     let wake = Promise.withResolvers<void>();
     // Left as they are: who begins one again would run the same try twice.
     const unsettled = new Set<string>();

@@ -112,3 +112,21 @@ Deno.test("what was called and then terminated with nothing to undo does not kee
   assert.deepEqual([status, child?.status, child?.epoch], ["compensated", "failed", 1]);
   await clock.until(engine.close());
 });
+
+Deno.test("a turn that is over begins nothing behind a parallel that a transaction has closed", async () => {
+  const clock = virtualClock();
+  const store = sqliteStore({ path: ":memory:", clock });
+  const seen: number[] = [];
+  const chain = workflow("chain", async (flow) => {
+    await flow.parallel("first", (parallel) => ({ a: parallel.transaction(() => null) }));
+    await flow.parallel("second", (parallel) => ({ a: parallel.transaction(() => pause(clock, 100)) }));
+    await flow.step("third", ({ attempt }) => void seen.push(attempt));
+  });
+  const engine = new Engine({ store, clock, definitions: [chain], turnBudget: 50 });
+  engine.work();
+  await engine.start(chain, { id: "c", input: {} });
+  const { status } = await clock.until(engine.wait("c"));
+  assert.deepEqual([status, seen], ["completed", [1]]);
+  await clock.until(engine.close());
+  await store.close();
+});
