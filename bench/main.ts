@@ -1,15 +1,18 @@
-/** `deno task bench sqlite`: measures, and prints a line of JSON for each measurement. `--help` says how to ask. */
+/** `deno task bench sqlite` and `bench console`: measures, and prints lines of JSON. `--help` says how to ask. */
 
+import { measureConsole } from "./console.ts";
+import { CONSOLE_USAGE, consoleOptionsOf } from "./console_options.ts";
 import { printed } from "./line.ts";
 import { argumentsFor, type BenchName, type BenchOptions, optionsOf, USAGE } from "./options.ts";
 import { measureSqlite } from "./sqlite.ts";
 
 async function main([store, ...args]: readonly string[]): Promise<number> {
   if (store === "--help" || store === "-h" || args.includes("--help") || args.includes("-h")) {
-    console.log(USAGE);
+    console.log(store === "console" ? CONSOLE_USAGE : `${USAGE}\n\n${CONSOLE_USAGE}`);
     return 0;
   }
-  const options = store === "sqlite" ? optionsOf(args) : `Cannot measure "${store ?? ""}": the store can be sqlite`;
+  if (store === "console") return await askConsole(args);
+  const options = store === "sqlite" ? optionsOf(args) : `Cannot measure "${store ?? ""}": use sqlite or console`;
   if (typeof options === "string") {
     console.error(`${options}\n\n${USAGE}`);
     return 2;
@@ -19,6 +22,16 @@ async function main([store, ...args]: readonly string[]): Promise<number> {
   let failed = 0;
   for (const bench of options.only) if (!(await measureApart(args, bench))) failed++;
   return failed === 0 ? 0 : 1;
+}
+
+async function askConsole(args: readonly string[]): Promise<number> {
+  const options = consoleOptionsOf(args);
+  if (typeof options === "string") {
+    console.error(`${options}\n\n${CONSOLE_USAGE}`);
+    return 2;
+  }
+  await measureConsole(options);
+  return 0;
 }
 
 async function measure(bench: BenchName, options: BenchOptions): Promise<number> {

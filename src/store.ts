@@ -13,6 +13,7 @@ import type { Change } from "./domain/change.ts";
 import type { Json } from "./domain/json.ts";
 import type { Execution, ExecutionRecord, Instant, Operation, Request, Status } from "./domain/record.ts";
 import type { Tx } from "./definition/scope.ts";
+import type { Queries } from "./queries.ts";
 
 /** Keeps executions, their attempts, signals and operations. */
 export interface Store {
@@ -45,6 +46,12 @@ export interface Store {
 
   /** What a waiter needs to know, without JSON; null where there is none. In the order of the ids. */
   status(ids: readonly string[]): Promise<readonly (ExecutionStatus | null)[]>;
+
+  /** How many unfinished executions there are of each definition and version; blocked ones included. */
+  versionsInUse(): Promise<readonly DefinitionInUse[]>;
+
+  /** Ids of unfinished executions, blocked ones included, in the order of their ids, `after` left out. */
+  unfinished(options: UnfinishedOptions): Promise<readonly string[]>;
 
   /** Operations of an execution, oldest first. */
   operations(id: string): Promise<readonly Operation[]>;
@@ -105,9 +112,13 @@ export interface Store {
 
   /**
    * Deletes executions that finished before a time, with their attempts, signals and operations; only those that are
-   * finished still and have no unfinished parent. Oldest first, one transaction. Returns how many.
+   * finished still. What another one has called is kept as long as that one is there: it may yet be tried again, or be
+   * undone by its own caller. Oldest first, one transaction. Returns how many.
    */
   prune(options: PruneOptions): Promise<number>;
+
+  /** What a console asks; left out by stores that cannot answer it. The engine never calls it. */
+  readonly queries?: Queries;
 
   /** The database's clock. */
   now(): Promise<Instant>;
@@ -125,6 +136,20 @@ export interface Store {
 
   /** Lets go of what the store opened; calls afterwards reject with `closed`. May be called twice. */
   close(): Promise<void>;
+}
+
+/** A definition and version that unfinished executions need. */
+export interface DefinitionInUse extends DefinitionKey {
+  /** How many. */
+  readonly executions: number;
+}
+
+/** Which page of the unfinished executions. */
+export interface UnfinishedOptions {
+  /** The last id of the page before; null for the first page. */
+  readonly after: string | null;
+  /** At most so many; at least 1. */
+  readonly limit: number;
 }
 
 /** To where the tables are brought. */

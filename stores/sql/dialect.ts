@@ -49,6 +49,18 @@ export interface Dialect {
   isIn(expression: string): string;
   /** A table with a column `value`, one row for each text of one parameter, made by {@linkcode Dialect.list}. */
   readonly each: string;
+  /** A list of texts as JSON text. */
+  jsonArray(...parts: readonly string[]): string;
+  /** The JSON of a column as text. */
+  textOfJson(column: string): string;
+  /** Whether a text has another one in it, byte by byte, which is no pattern. */
+  contains(text: string, part: string): string;
+  /** An instant of a column as a whole number of microseconds. */
+  microseconds(column: string): string;
+  /** An instant, to be compared with a column, from a whole number of microseconds. */
+  instantOf(microseconds: string): string;
+  /** Stands between `as` and the bracket of a common table expression that is to be run once, before anything else. */
+  readonly materialized: string;
   /** Any number of texts as one parameter, so that the statement's text stays the same. */
   list(values: readonly string[]): SqlValue;
 

@@ -10,7 +10,18 @@
  */
 
 import type { Dialect } from "./dialect.ts";
-import { addIndex, addTable, key, optional, required, type SchemaChange, SEQUENCE } from "./tables.ts";
+import {
+  addColumn,
+  addDerivedColumn,
+  addIndex,
+  addTable,
+  key,
+  optional,
+  removeIndex,
+  required,
+  type SchemaChange,
+  SEQUENCE,
+} from "./tables.ts";
 
 /** One step of the schema's history. Never changed once released. */
 export interface Migration {
@@ -23,6 +34,14 @@ export interface Migration {
 /** All migrations, oldest first, with versions from 1 and without gaps. */
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, olderMayRun: false, changes: firstTables },
+  // Which branches of a workflow's parallel run. Workers that know only version 1 know no workflow either.
+  {
+    version: 2,
+    olderMayRun: true,
+    changes: () => [addColumn("saga_executions", optional("open_branches", "json"))],
+  },
+  // Older workers may go on: what fails on them is missing among the groups of errors, and nothing else.
+  { version: 3, olderMayRun: true, changes: consoleQueries },
 ];
 
 const GIVEN: unique symbol = Symbol("migrations");
@@ -36,6 +55,11 @@ export function withMigrations<Options extends object>(options: Options, migrati
 export function migrationsOf(options: object): readonly Migration[] {
   return (options as { readonly [GIVEN]?: readonly Migration[] })[GIVEN] ?? MIGRATIONS;
 }
+
+const FINISHED = addIndex("saga_executions_finished", "saga_executions", {
+  columns: ["finished_at"],
+  where: "finished_at is not null",
+});
 
 function firstTables({ wake, afterTables }: Dialect): readonly SchemaChange[] {
   return [
@@ -97,10 +121,7 @@ function firstTables({ wake, afterTables }: Dialect): readonly SchemaChange[] {
       where: "blocked_reason is not null",
     }),
     // prune: the oldest of the finished.
-    addIndex("saga_executions_finished", "saga_executions", {
-      columns: ["finished_at"],
-      where: "finished_at is not null",
-    }),
+    FINISHED,
 
     addTable("saga_step_attempts", [
       SEQUENCE,
@@ -166,5 +187,75 @@ function firstTables({ wake, afterTables }: Dialect): readonly SchemaChange[] {
       required("until", "instant"),
     ]),
     { kind: "statements", up: afterTables, down: [] },
+  ];
+}
+
+/**
+ * What the console's queries need. None of these indexes holds what a step changes: all are written when an execution
+ * starts and when it ends, and those of some rows only then or never.
+ *
+ * Measured on PostgreSQL, a three-step execution costs 4.4 KB of log with them and 3.8 KB without, and 0.2 KB more if it
+ * has a resource. Ids are in none of them: rows of one time are sorted by their ids as they are read.
+ */
+function consoleQueries({ jsonArray }: Dialect): readonly SchemaChange[] {
+  const saga = "(select saga_name from saga_executions where saga_executions.id = saga_execution_id)";
+  const group = jsonArray(
+    "coalesce(substr(error_class, 1, 80), '')",
+    "coalesce(substr(error_message, 1, 120), '')",
+    saga,
+    "step_name",
+    "direction",
+  );
+  return [
+    // list, count: all, the latest first; and those of a saga. throughput: what started in a range.
+    addIndex("saga_executions_started", "saga_executions", { columns: ["started_at"] }),
+    addIndex("saga_executions_saga", "saga_executions", { columns: ["saga_name", "started_at"] }),
+    // inProgress, stalled: what has not finished. list, count: of a status, except the one that nearly all have.
+    addIndex("saga_executions_status", "saga_executions", {
+      columns: ["status", "started_at"],
+      where: "status <> 'completed'",
+    }),
+    addIndex("saga_executions_saga_status", "saga_executions", {
+      columns: ["saga_name", "status", "started_at"],
+      where: "status <> 'completed'",
+    }),
+    // list: the longest or shortest first.
+    addIndex("saga_executions_took", "saga_executions", {
+      columns: ["duration_ms"],
+      where: "duration_ms is not null",
+    }),
+    // finishedSince, throughput: what ended in a range, and how, without a look at the rows. prune: the oldest of these.
+    addIndex("saga_executions_ended", "saga_executions", {
+      columns: ["finished_at", "status", "saga_name"],
+      where: "finished_at is not null",
+    }),
+    removeIndex(FINISHED),
+    // list: what else happened to an order, and the children of an execution.
+    addIndex("saga_executions_resource", "saga_executions", {
+      columns: ["resource_type", "resource_id", "started_at"],
+      where: "resource_type is not null",
+      prefixes: { resource_type: 128, resource_id: 255 },
+    }),
+    addIndex("saga_executions_parent", "saga_executions", {
+      columns: ["parent_id"],
+      where: "parent_id is not null",
+    }),
+
+    // As error_group.ts makes it, though with the numbers that are in a message: SQL has no way to take them out.
+    addDerivedColumn("saga_step_attempts", optional("error_group", "text")),
+    {
+      kind: "statements",
+      up: [
+        `update saga_step_attempts set error_group = ${group}
+          where error_group is null and status in ('failed', 'abandoned')`,
+      ],
+      down: [],
+    },
+    // failures, errorGroups, list by an error: what failed in a range, without a look at the rows.
+    addIndex("saga_step_attempts_failed", "saga_step_attempts", {
+      columns: ["status", "finished_at", "error_group", "saga_execution_id"],
+      where: "error_group is not null",
+      prefixes: { error_group: 100 },
+    }),
   ];
 }

@@ -1,17 +1,13 @@
 /** The dialect of MySQL and MariaDB. */
 
-import type { Instant } from "../../src/domain/record.ts";
 import type { Dialect } from "./dialect.ts";
 import { mysqlAdoption } from "./mysql_adoption.ts";
+import { fromMicroseconds, toMicroseconds } from "./microseconds.ts";
 import { refusalOf } from "./mysql_errors.ts";
 import { LIST } from "./mysql_text.ts";
-import type { SqlValue } from "./work.ts";
 
 /** Which of the two servers it is. */
 export type Flavour = "mysql" | "mariadb";
-
-/** As microseconds, beyond it a number is not exact any more; it is the year 2255. */
-const MAX_MICROSECONDS = Number.MAX_SAFE_INTEGER;
 
 /**
  * What compares byte by byte, blanks at the end included: `utf8mb4_bin` takes "a" and "a " for the same. The two servers
@@ -68,6 +64,13 @@ export const mysqlDialect: Dialect = {
   isIn: (expression) => `${expression} in ${LIST}`,
   // Compared with a column, it is the column's collation that counts: of two, the binary one wins.
   each: "json_table(?, '$[*]' columns (value varchar(255) character set utf8mb4 path '$'))",
+  jsonArray: (...parts) => `json_array(${parts.join(", ")})`,
+  textOfJson: (column) => column,
+  contains: (text, part) => `instr(${text}, ${part}) > 0`,
+  microseconds: (column) => column,
+  instantOf: (microseconds) => microseconds,
+  // Neither server has the word, and both do so with what is used twice.
+  materialized: "",
   list: (values) => JSON.stringify(values),
 
   // A duplicate is an error that is caught: `insert ignore` would ignore values that do not fit as well.
@@ -75,8 +78,8 @@ export const mysqlDialect: Dialect = {
   forUpdate: " for update",
   forUpdateSkipLocked: " for update skip locked",
 
-  encodeInstant,
-  decodeInstant: (stored) => Number(stored) / 1_000,
+  encodeInstant: toMicroseconds,
+  decodeInstant: fromMicroseconds,
   encodeJson: (text) => text,
   decodeJson: (stored) => JSON.parse(String(stored)),
 
@@ -90,11 +93,4 @@ const PARENT = "saga_executions as parent";
 export function mysqlDialectOf(flavour: Flavour): Dialect {
   const tableOptions = ` engine = InnoDB default character set utf8mb4 collate ${COLLATIONS[flavour]}`;
   return { ...mysqlDialect, tableOptions, adoption: mysqlAdoption(COLLATIONS[flavour]) };
-}
-
-function encodeInstant(instant: Instant): SqlValue {
-  // In two parts: far from 1970 the product as a whole would round to a neighbouring microsecond.
-  const whole = Math.floor(instant);
-  const microseconds = whole * 1_000 + Math.round((instant - whole) * 1_000);
-  return Math.abs(microseconds) <= MAX_MICROSECONDS ? microseconds : null;
 }

@@ -1,21 +1,7 @@
 /** What the errors of MySQL and MariaDB mean for a caller, whichever driver brings them. */
 
-import { isSagaError, SagaError } from "../../src/errors.ts";
-
-/** What kind of trouble an error tells of. */
-export type Trouble =
-  /** Another transaction was in the way: the same again, from its beginning, may work. */
-  | "conflict"
-  /** The connection is gone, or was never made; what was in flight may or may not have been done. */
-  | "lost"
-  /** The server is there and cannot do it now. */
-  | "unavailable"
-  | "full"
-  /** A value or a constraint. */
-  | "refused"
-  /** The tables are not there, or lack a column. */
-  | "schema_missing"
-  | "other";
+import { isSagaError } from "../../src/errors.ts";
+import { messageOf, translate, type Trouble } from "./trouble.ts";
 
 /** Numbers of the servers' errors; the same in both where both have them. */
 const BY_NUMBER: Readonly<Record<number, Trouble>> = {
@@ -23,6 +9,7 @@ const BY_NUMBER: Readonly<Record<number, Trouble>> = {
   1205: "conflict", // waited too long for a lock; only the statement is undone
   1213: "conflict", // deadlock
   1412: "conflict", // the table's definition was changed by a migration
+  3101: "conflict", // another member of the group changed the same rows (MySQL)
 
   1053: "lost", // shutdown in progress
   1077: "lost", // shutdown
@@ -118,49 +105,12 @@ export function hasNumber(error: unknown, number: number): boolean {
 
 /** What the server said if it refused a value or a constraint was in the way; null for any other error. */
 export function refusalOf(error: unknown): string | null {
-  return troubleOf(error) === "refused" ? saidBy(error) : null;
+  return troubleOf(error) === "refused" ? messageOf(error) : null;
 }
 
 /** An error of the driver as one of ours; errors of ours, and those that say nothing of the database, stay as they are. */
 export function translateError(error: unknown, where: string): unknown {
-  const trouble = troubleOf(error);
-  const said = saidBy(error);
-  switch (trouble) {
-    case "conflict":
-      return new SagaError(
-        "store_unavailable",
-        `Cannot use ${where}: other transactions were in the way again and again (${said}); keep yours short`,
-        { cause: error },
-      );
-    case "lost":
-      return new SagaError("store_unavailable", `Cannot use ${where}: the connection is lost (${said})`, {
-        cause: error,
-      });
-    case "unavailable":
-      return new SagaError("store_unavailable", `Cannot use ${where}: ${said}`, { cause: error });
-    case "full":
-      return new SagaError("store_full", `Cannot write to ${where}: ${said}; make room and it goes on`, {
-        cause: error,
-      });
-    case "refused":
-      return new SagaError("not_storable", `Cannot store a row in ${where}: ${said}`, { cause: error });
-    case "schema_missing":
-      return new SagaError(
-        "schema_missing",
-        `Cannot use ${where}: ${said}; call migrate() on a store of this database once before`,
-        { cause: error },
-      );
-    case "other":
-      return error;
-    default:
-      return trouble satisfies never;
-  }
-}
-
-function saidBy(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  // Several addresses were tried: the error itself says nothing.
-  return error.message || (error as AggregateError).errors?.map(saidBy).join(", ") || error.name;
+  return translate(error, where, { troubleOf, saidBy: messageOf });
 }
 
 /** A statement that the server would answer by closing the connection: told apart before it is sent. */

@@ -1,6 +1,7 @@
 /** A connection while it is lent: statements that are sent together, and the transaction around them. */
 
 import { SagaError } from "../../src/errors.ts";
+import { endedInside } from "./body.ts";
 import { isInTransaction, type MysqlConnection } from "./mysql_connection.ts";
 import { StatementTooLarge } from "./mysql_errors.ts";
 import { bytesOf, render } from "./mysql_text.ts";
@@ -118,7 +119,7 @@ export class MysqlSession {
       throw new SagaError("internal", `Cannot read the answer: ${results.length} parts for ${group.length} statements`);
     }
     // A user who ended it by the driver's own means: what we write next would be committed by itself.
-    if (!this.#mayEnd && isInTransaction(results.at(-1)) === false) throw endedInside();
+    if (!this.#mayEnd && isInTransaction(results.at(-1)) === false) throw endedInside("go on in");
     return results.map(answerOf);
   }
 
@@ -141,13 +142,6 @@ export class MysqlSession {
     }
     return groups;
   }
-}
-
-function endedInside(): SagaError {
-  return new SagaError(
-    "transaction_over",
-    "Cannot go on in the transaction: it was ended inside its body; return to commit it, throw to undo it",
-  );
 }
 
 function answerOf(result: unknown): Answer {

@@ -16,6 +16,8 @@ import { type MysqlSignaller, mysqlSignaller } from "./mysql_signal.ts";
 import { type Migration, MIGRATIONS } from "./migrations.ts";
 import { mysqlWorkerKeeper } from "./mysql_workers.ts";
 import { type Pruner, pruner } from "./prune.ts";
+import { type QueryWork, queryWork } from "./queries/queries.ts";
+import { type UnfinishedReader, unfinishedReader } from "./unfinished.ts";
 import { type Migrator, migrator } from "./schema.ts";
 import type { WorkerKeeper } from "./workers.ts";
 import { rows, type Steps, type Work } from "./work.ts";
@@ -29,6 +31,7 @@ export type MysqlWork =
   & Loader
   & Committer
   & Pruner
+  & UnfinishedReader
   & Pick<Claimer, "touch">
   & MysqlCommitter
   & MysqlInserter
@@ -38,6 +41,7 @@ export type MysqlWork =
   & MysqlSignaller
   & {
     readonly workers: WorkerKeeper;
+    readonly queries: QueryWork;
     /** As {@linkcode Migrator.migrate}, on one of the two servers; each statement stands for itself. */
     migrateOn(flavour: Flavour, now: Instant, destination: Destination): Work<void>;
     /** Locks the row of an execution, until the transaction ends. */
@@ -55,6 +59,7 @@ export function mysqlWork(migrations: readonly Migration[] = MIGRATIONS): MysqlW
     ...committer(dialect, maps),
     ...claimer(dialect),
     ...pruner(dialect),
+    ...unfinishedReader(dialect),
     ...mysqlCommitter(dialect, maps),
     ...mysqlInserter(dialect, maps),
     ...mysqlLoader(dialect, maps),
@@ -62,6 +67,7 @@ export function mysqlWork(migrations: readonly Migration[] = MIGRATIONS): MysqlW
     ...mysqlClaimer(dialect),
     ...mysqlSignaller(dialect, maps),
     workers: mysqlWorkerKeeper(dialect, maps),
+    queries: queryWork(dialect, maps),
 
     migrateOn: (flavour, now, destination) => migrator(mysqlDialectOf(flavour), migrations).migrate(now, destination),
 

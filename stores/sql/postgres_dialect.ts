@@ -1,13 +1,10 @@
 /** PostgreSQL's dialect. */
 
-import type { Instant } from "../../src/domain/record.ts";
 import type { ColumnTypes, Dialect } from "./dialect.ts";
 import { postgresAdoption } from "./postgres_adoption.ts";
+import { fromMicroseconds, toMicroseconds } from "./microseconds.ts";
 import { refusalOf } from "./postgres_errors.ts";
 import type { SqlValue } from "./work.ts";
-
-/** As microseconds, beyond it a number is not exact any more; it is the year 2255. */
-const MAX_MICROSECONDS = Number.MAX_SAFE_INTEGER;
 
 /** As what a value of a column is handed over. */
 const HANDED_OVER: Readonly<Record<keyof ColumnTypes, string>> = {
@@ -90,14 +87,21 @@ export function postgresDialect(schema: string | null): Dialect {
     concat: (...parts) => parts.join(" || "),
     isIn: (expression) => `${expression} = any (${TEXTS})`,
     each: `(select unnest(${TEXTS}) as value)`,
+    jsonArray: (...parts) => `json_build_array(${parts.join(", ")})::text`,
+    textOfJson: (column) => `${column}::text`,
+    contains: (text, part) => `strpos(${text}, ${part}) > 0`,
+    // Ten times as fast as extract(), which calculates with decimals; whole microseconds are exact in either.
+    microseconds: (column) => `(date_part('epoch', ${column}) * 1000000)::bigint`,
+    instantOf: (microseconds) => valueOf("instant", `(${microseconds})`),
+    materialized: " materialized",
     list: (values) => arrayOf(values),
 
     unlessTaken: " on conflict do nothing",
     forUpdate: " for update",
     forUpdateSkipLocked: " for update skip locked",
 
-    encodeInstant,
-    decodeInstant: (stored) => Number(stored) / 1_000,
+    encodeInstant: toMicroseconds,
+    decodeInstant: fromMicroseconds,
     encodeJson: (text) => text,
     decodeJson: (stored) => JSON.parse(String(stored)),
 
@@ -172,10 +176,3 @@ export function arrayOf(values: readonly SqlValue[]): string {
 
 // deno-lint-ignore no-control-regex -- it is about these
 const CONTROL = /[\0-\x1f]/;
-
-function encodeInstant(instant: Instant): SqlValue {
-  // In two parts: far from 1970 the product as a whole would round to a neighbouring microsecond.
-  const whole = Math.floor(instant);
-  const micros = whole * 1_000 + Math.round((instant - whole) * 1_000);
-  return Math.abs(micros) <= MAX_MICROSECONDS ? micros : null;
-}

@@ -1,25 +1,7 @@
 /** What PostgreSQL's errors mean for a caller, whichever driver brings them. */
 
-import { isSagaError, SagaError } from "../../src/errors.ts";
-
-/** What kind of trouble an error tells of. */
-export type Trouble =
-  /** Another transaction was in the way: the same again may work. */
-  | "conflict"
-  /** The connection is gone, or was never made; what was in flight may or may not have been done. */
-  | "lost"
-  /** The server is there and cannot do it now. */
-  | "unavailable"
-  | "full"
-  /** A value or a constraint. */
-  | "refused"
-  /** The tables are not there, or lack a column. */
-  | "schema_missing"
-  /** Something else has the name of a table or an index of the store. */
-  | "name_taken"
-  /** A prepared statement is not known, or known already: the connection is shared by a pooler. */
-  | "pooled"
-  | "other";
+import { isSagaError } from "../../src/errors.ts";
+import { messageOf, translate, type Trouble } from "./trouble.ts";
 
 /** SQLSTATE codes, https://www.postgresql.org/docs/current/errcodes-appendix.html. A class stands for the rest of it. */
 const BY_CODE: Readonly<Record<string, Trouble>> = {
@@ -86,50 +68,7 @@ export function refusalOf(error: unknown): string | null {
 
 /** An error of the driver as one of ours; errors of ours, and those that say nothing of the database, stay as they are. */
 export function translateError(error: unknown, where: string): unknown {
-  const trouble = troubleOf(error);
-  const said = saidBy(error);
-  switch (trouble) {
-    case "conflict":
-      return new SagaError(
-        "store_unavailable",
-        `Cannot use ${where}: other transactions were in the way again and again (${said}); keep yours short`,
-        { cause: error },
-      );
-    case "lost":
-      return new SagaError("store_unavailable", `Cannot use ${where}: the connection is lost (${said})`, {
-        cause: error,
-      });
-    case "unavailable":
-      return new SagaError("store_unavailable", `Cannot use ${where}: ${said}`, { cause: error });
-    case "full":
-      return new SagaError("store_full", `Cannot write to ${where}: ${said}; make room and it goes on`, {
-        cause: error,
-      });
-    case "refused":
-      return new SagaError("not_storable", `Cannot store a row in ${where}: ${said}`, { cause: error });
-    case "schema_missing":
-      return new SagaError(
-        "schema_missing",
-        `Cannot use ${where}: ${said}; call migrate() on a store of this database once before`,
-        { cause: error },
-      );
-    case "name_taken":
-      return new SagaError(
-        "schema_unfit",
-        `Cannot make the tables in ${where}: ${said}, and is not the store's; rename it, or give the store a schema of its own`,
-        { cause: error },
-      );
-    case "pooled":
-      return new SagaError(
-        "store_unavailable",
-        `Cannot use ${where}: ${said}; behind a pooler that shares connections, set transactionMode to true`,
-        { cause: error },
-      );
-    case "other":
-      return error;
-    default:
-      return trouble satisfies never;
-  }
+  return translate(error, where, { troubleOf, saidBy });
 }
 
 function codeOf(error: unknown): string | null {
@@ -139,9 +78,6 @@ function codeOf(error: unknown): string | null {
 
 /** The message, with what PostgreSQL adds to name the rows of a constraint. */
 function saidBy(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  // Several addresses were tried: the error itself says nothing.
-  const message = error.message || (error as AggregateError).errors?.map(saidBy).join(", ") || error.name;
-  const detail = (error as { detail?: unknown }).detail;
-  return typeof detail === "string" && detail.length < 300 ? `${message} (${detail})` : message;
+  const detail = (error as { detail?: unknown } | null | undefined)?.detail;
+  return messageOf(error) + (typeof detail === "string" && detail.length < 300 ? ` (${detail})` : "");
 }

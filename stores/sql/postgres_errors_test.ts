@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { SagaError } from "../../src/errors.ts";
-import { breaksConnection, refusalOf, translateError, type Trouble, troubleOf } from "./postgres_errors.ts";
+import { breaksConnection, refusalOf, translateError, troubleOf } from "./postgres_errors.ts";
+import type { Trouble } from "./trouble.ts";
 
 function anError(code: string | undefined, message = "it did not work"): Error {
   return Object.assign(new Error(message), code === undefined ? {} : { code });

@@ -16,6 +16,8 @@ import { postgresRenewer } from "./postgres_renew.ts";
 import { type PostgresSignaller, postgresSignaller } from "./postgres_signal.ts";
 import { postgresWorkerKeeper } from "./postgres_workers.ts";
 import { type Pruner, pruner } from "./prune.ts";
+import { type QueryWork, queryWork } from "./queries/queries.ts";
+import { type UnfinishedReader, unfinishedReader } from "./unfinished.ts";
 import type { Renewer } from "./renew.ts";
 import { type Migrator, migrator } from "./schema.ts";
 import type { WorkerKeeper } from "./workers.ts";
@@ -31,8 +33,10 @@ export type PostgresWork =
   & Claimer
   & PostgresSignaller
   & Pruner
+  & UnfinishedReader
   & {
     readonly workers: WorkerKeeper;
+    readonly queries: QueryWork;
     /** The database's clock. */
     now(): Work<Instant>;
     /** Locks the row of an execution, until the transaction ends. */
@@ -41,11 +45,21 @@ export type PostgresWork =
     lockSchema(): Work<void>;
   };
 
+/** How a store on PostgreSQL works. */
+export interface PostgresWorkOptions {
+  /**
+   * Whether batches say themselves how long they wait for locks. Not for work within a transaction of the user's, which
+   * would keep the setting.
+   */
+  readonly limitsLocks?: boolean;
+  readonly migrations?: readonly Migration[];
+}
+
 /** The work of a store in PostgreSQL's dialect. */
 export function postgresWork(
   dialect: Dialect,
   schema: string | null,
-  migrations: readonly Migration[] = MIGRATIONS,
+  { limitsLocks = false, migrations = MIGRATIONS }: PostgresWorkOptions = {},
 ): PostgresWork {
   const maps = mappings(dialect);
   const now = `select ${microseconds("clock_timestamp()")} as now`;
@@ -55,14 +69,16 @@ export function postgresWork(
 
   return {
     ...migrator(dialect, migrations),
-    ...postgresInserter(dialect, maps),
+    ...postgresInserter(dialect, maps, limitsLocks),
     ...postgresLoader(dialect, maps),
-    ...postgresCommitter(dialect, maps),
-    ...postgresRenewer(dialect),
+    ...postgresCommitter(dialect, maps, limitsLocks),
+    ...postgresRenewer(dialect, limitsLocks),
     ...postgresClaimer(dialect),
     ...postgresSignaller(dialect, maps),
     ...pruner(dialect),
+    ...unfinishedReader(dialect),
     workers: postgresWorkerKeeper(dialect, maps),
+    queries: queryWork(dialect, maps),
 
     now() {
       return function* (): Steps<Instant> {

@@ -16,6 +16,7 @@ import {
   createIndex,
   createTable,
   declarationOf,
+  type Index,
   isNamed,
   isTable,
   key,
@@ -148,11 +149,10 @@ function* make(dialect: Dialect, made: SchemaChange): Steps<void> {
       if (yield* isNamed(dialect, dialect.columnsOf, table, column.name)) return;
       return yield* run(dialect, `alter table ${dialect.named(table)} add column ${declarationOf(column, dialect)}`);
     }
-    case "index": {
-      const { index } = made;
-      if (yield* isNamed(dialect, dialect.indexesOf, index.table, index.name)) return;
-      return yield* run(dialect, createIndex(index, dialect));
-    }
+    case "index":
+      return yield* addIndex(dialect, made.index);
+    case "no index":
+      return yield* dropIndex(dialect, made.index);
     case "statements":
       for (const sql of made.up) yield* run(dialect, sql);
       return;
@@ -171,11 +171,10 @@ function* takeBack(dialect: Dialect, made: SchemaChange): Steps<void> {
       if (!(yield* isNamed(dialect, dialect.columnsOf, table, column.name))) return;
       return yield* run(dialect, `alter table ${dialect.named(table)} drop column "${column.name}"`);
     }
-    case "index": {
-      const { index } = made;
-      if (!(yield* isNamed(dialect, dialect.indexesOf, index.table, index.name))) return;
-      return yield* run(dialect, dialect.dropIndex(index.name, index.table));
-    }
+    case "index":
+      return yield* dropIndex(dialect, made.index);
+    case "no index":
+      return yield* addIndex(dialect, made.index);
     case "statements":
       for (const sql of made.down) yield* run(dialect, sql);
       return;
@@ -184,8 +183,18 @@ function* takeBack(dialect: Dialect, made: SchemaChange): Steps<void> {
   }
 }
 
-function losesData({ kind }: SchemaChange): boolean {
-  return kind === "table" || kind === "column";
+function* addIndex(dialect: Dialect, index: Index): Steps<void> {
+  if (yield* isNamed(dialect, dialect.indexesOf, index.table, index.name)) return;
+  yield* run(dialect, createIndex(index, dialect));
+}
+
+function* dropIndex(dialect: Dialect, { name, table }: Index): Steps<void> {
+  if (!(yield* isNamed(dialect, dialect.indexesOf, table, name))) return;
+  yield* run(dialect, dialect.dropIndex(name, table));
+}
+
+function losesData(made: SchemaChange): boolean {
+  return made.kind === "table" || (made.kind === "column" && !made.isDerived);
 }
 
 function* refuseIfUnfinished(dialect: Dialect, target: number): Steps<void> {

@@ -8,6 +8,8 @@ import { type Inserter, inserter } from "./insert.ts";
 import { type Loader, loader } from "./load.ts";
 import { type Migration, MIGRATIONS } from "./migrations.ts";
 import { type Pruner, pruner } from "./prune.ts";
+import { type QueryWork, queryWork } from "./queries/queries.ts";
+import { type UnfinishedReader, unfinishedReader } from "./unfinished.ts";
 import { type Renewer, renewer } from "./renew.ts";
 import { type Migrator, migrator } from "./schema.ts";
 import { type Signaller, signaller } from "./signal.ts";
@@ -23,7 +25,8 @@ export type StoreWork =
   & Claimer
   & Signaller
   & Pruner
-  & { readonly workers: WorkerKeeper };
+  & UnfinishedReader
+  & { readonly workers: WorkerKeeper; readonly queries: QueryWork };
 
 /** The work of a store in a database's dialect. */
 export function storeWork(dialect: Dialect, migrations: readonly Migration[] = MIGRATIONS): StoreWork {
@@ -37,6 +40,8 @@ export function storeWork(dialect: Dialect, migrations: readonly Migration[] = M
     ...claimer(dialect),
     ...signaller(dialect, maps),
     ...pruner(dialect),
+    ...unfinishedReader(dialect),
     workers: workerKeeper(dialect, maps),
+    queries: queryWork(dialect, maps),
   };
 }

@@ -42,8 +42,10 @@ export interface Index {
 /** One change of the schema, which can be made, made again without harm, and taken back. */
 export type SchemaChange =
   | { readonly kind: "table"; readonly table: Table }
-  | { readonly kind: "column"; readonly table: string; readonly column: Column }
+  | { readonly kind: "column"; readonly table: string; readonly column: Column; readonly isDerived: boolean }
   | { readonly kind: "index"; readonly index: Index }
+  /** An index that another one has made needless. */
+  | { readonly kind: "no index"; readonly index: Index }
   /** Statements of one database's own. They must bear being repeated. */
   | { readonly kind: "statements"; readonly up: readonly string[]; readonly down: readonly string[] };
 
@@ -58,7 +60,12 @@ export function addTable(
 
 /** A new column, of {@linkcode optional}: rows that are there have none, and older code writes none. */
 export function addColumn(table: string, column: Column): SchemaChange {
-  return { kind: "column", table, column };
+  return { kind: "column", table, column, isDerived: false };
+}
+
+/** The same, with nothing in it that the other columns do not tell: without it, nothing is lost. */
+export function addDerivedColumn(table: string, column: Column): SchemaChange {
+  return { kind: "column", table, column, isDerived: true };
 }
 
 /** A new index. Columns that every step changes cost every step; see CONTRIBUTING.md. */
@@ -68,8 +75,13 @@ export function addIndex(
   { columns, isUnique = false, where = null, prefixes = {} }:
     & Pick<Index, "columns">
     & Partial<Pick<Index, "isUnique" | "where" | "prefixes">>,
-): SchemaChange {
+): SchemaChange & { readonly kind: "index" } {
   return { kind: "index", index: { name, table, columns, isUnique, where, prefixes } };
+}
+
+/** An index less, of {@linkcode addIndex}: on the way back it is made again. */
+export function removeIndex(added: SchemaChange & { readonly kind: "index" }): SchemaChange {
+  return { kind: "no index", index: added.index };
 }
 
 /** A column that may be null. */

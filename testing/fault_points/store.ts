@@ -24,6 +24,8 @@ export function storeThrough(points: Points, store: Store): Store {
     insert: (executions, tx) => through("insert", () => store.insert(executions, unwrapped(tx))),
     load: (ids) => through("load", () => store.load(ids)),
     status: (ids) => through("status", () => store.status(ids)),
+    versionsInUse: () => through("versionsInUse", () => store.versionsInUse()),
+    unfinished: (options) => through("unfinished", () => store.unfinished(options)),
     operations: (id) => through("operations", () => store.operations(id)),
     commit: (changes) => through("commit", () => store.commit(changes)),
     renew: (leases) => through("renew", () => store.renew(leases)),
