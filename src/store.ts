@@ -101,7 +101,9 @@ export interface Store {
   /**
    * Runs a body within one transaction of the database and commits it when the body returns; anything that the body
    * throws rolls it back and is thrown on. A conflict (deadlock, serialization failure, busy) or a lost connection
-   * inside runs the body again, a bounded number of times: it may run more than once, and commits once.
+   * inside runs the body again, a bounded number of times: it may run more than once, and commits once. A body that
+   * throws after one of its statements met a database that takes no writes makes this reject with `store_unavailable` or
+   * `store_full`, an error of its own whatever the body threw: callers can tell it from the body's fault by its identity.
    *
    * Stores that are not `transactional` reject with `transactions_unsupported`.
    */

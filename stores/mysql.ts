@@ -44,6 +44,7 @@ import { FEWEST_CONNECTIONS, Lender, type Source, type Use } from "./sql/lender.
 import { type Migration, migrationsOf } from "./sql/migrations.ts";
 import { type MysqlConnection, type MysqlPool, OwnSource, PoolSource, sizeOf } from "./sql/mysql_connection.ts";
 import { translateError, troubleOf } from "./sql/mysql_errors.ts";
+import { takesNoWrites } from "./sql/trouble.ts";
 import type { ReadyRow } from "./sql/mysql_insert.ts";
 import { MysqlSession } from "./sql/mysql_session.ts";
 import { NOW } from "./sql/mysql_signal.ts";
@@ -345,10 +346,11 @@ class MysqlStore implements Store {
       throw connection.isBroken ? new LostInBody(transaction.conflict) : transaction.conflict;
     }
     if ("thrown" in outcome) {
-      // The driver's own words, from the handle: reason to run the body again, as in a query.
+      if (transaction.outage !== null) throw transaction.outage;
+      // The driver's own words, from the handle: the same as in a query.
       const trouble = troubleOf(outcome.thrown);
       if (trouble === "lost" && connection.isBroken) throw new LostInBody(outcome.thrown);
-      if (trouble === "conflict") throw outcome.thrown;
+      if (trouble === "conflict" || takesNoWrites(trouble)) throw outcome.thrown;
       return outcome;
     }
     if (connection.isBroken) throw new LostInBody(connectionLost());

@@ -21,7 +21,7 @@ import {
   OPERATIONS,
   type Outcome,
 } from "./fixtures/operations.ts";
-import { isInConflict, throughConflicts } from "./fixtures/outage.ts";
+import { isInConflict, throughConflicts, throughTroubleInBody } from "./fixtures/outage.ts";
 import { mysqlHandle, mysqlStore } from "./mysql.ts";
 
 const filter = { partitions: ["default"], definitions: [{ name: "orders.checkout", version: 1 }], takeOver: true };
@@ -95,6 +95,27 @@ withMysql("trouble on MySQL", () => {
     await end();
     await drop();
   });
+
+  const readOnly = "The MariaDB server is running with the --read-only option so it cannot execute this statement";
+  for (
+    const [guarantee, errno, message] of [["G12", 1290, readOnly], ["G13", 1114, "The table 'paid' is full"]] as const
+  ) {
+    Deno.test(`${guarantee} mysql: a body whose statement meets ${errno} is run again, and uses up no attempt`, async () => {
+      const { url, drop } = await freshDatabase();
+      let isDown = false;
+      const { pool, end } = meddledPool(url, (text) => {
+        if (isDown && text.includes("into paid")) throw driverError(errno, { message });
+      });
+      const store = mysqlStore({ pool });
+      await throughTroubleInBody({ open: () => store, pay: "insert into paid (id) values (?)" }, {
+        begin: () => isDown = true,
+        end: () => isDown = false,
+      });
+      await store.close();
+      await end();
+      await drop();
+    });
+  }
 
   Deno.test("mysql: a commit whose connection is lost at any of its statements writes all of it or nothing", () => {
     const change = changeOf(anExecution({ id: "idle" }), { currentStep: "charge" }, {

@@ -54,6 +54,7 @@ import {
 } from "./sql/postgres_connection.ts";
 import { postgresDialect } from "./sql/postgres_dialect.ts";
 import { isLockTimeout, translateError, troubleOf } from "./sql/postgres_errors.ts";
+import { takesNoWrites } from "./sql/trouble.ts";
 import { PostgresTransaction, PostgresTx, type QueryHandle, runThroughQuery } from "./sql/postgres_transaction.ts";
 import { type PostgresWork, postgresWork } from "./sql/postgres_work.ts";
 import { queriesOf } from "./sql/queries/queries.ts";
@@ -339,14 +340,16 @@ class PostgresStore implements Store {
     if (wasOpen) await connection.command("rollback");
     if (transaction.conflict !== null) throw transaction.conflict;
     if ("value" in outcome) return { thrown: endedInside() };
-    // The driver's own words for a conflict, from the handle: reason to run the body again, as in a query.
-    if (troubleOf(outcome.thrown) === "conflict") throw outcome.thrown;
+    if (transaction.outage !== null) throw transaction.outage;
+    // The driver's own words, from the handle: the same as in a query.
+    const trouble = troubleOf(outcome.thrown);
+    if (trouble === "conflict" || takesNoWrites(trouble)) throw outcome.thrown;
     return outcome;
   }
 
   async #commitBody<T>(
     connection: PostgresConnection,
-    { failure }: PostgresTransaction,
+    { failure, outage }: PostgresTransaction,
     outcome: Outcome<T>,
   ): Promise<Outcome<T>> {
     try {
@@ -356,6 +359,7 @@ class PostgresStore implements Store {
       if (troubleOf(error) === "refused") return { thrown: error };
       throw error;
     }
+    if (outage !== null) throw outage;
     return { thrown: failure ?? endedInside() };
   }
 

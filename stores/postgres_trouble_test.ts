@@ -17,7 +17,7 @@ import {
   OPERATIONS,
   type Outcome,
 } from "./fixtures/operations.ts";
-import { isInConflict, throughConflicts } from "./fixtures/outage.ts";
+import { isInConflict, throughConflicts, throughTroubleInBody } from "./fixtures/outage.ts";
 import {
   assertGoesRoundLocked,
   freshSchema,
@@ -277,6 +277,22 @@ withPostgres("what PostgreSQL does to its clients", () => {
     });
     assert.ok(count > 100, `${count} statements`);
   });
+
+  for (const [guarantee, code] of [["G12", "25006"], ["G13", "53100"]]) {
+    Deno.test(`${guarantee} postgres: a body whose statement meets ${code} is run again, and uses up no attempt`, async () => {
+      let isDown = false;
+      const failure = (text: string, client: pg.PoolClient) =>
+        isDown && text.includes("into paid") ? raise(code!, client) : null;
+      await withFailingStore(
+        failure,
+        (store) =>
+          throughTroubleInBody({ open: () => store, pay: "insert into paid (id) values ($1)" }, {
+            begin: () => isDown = true,
+            end: () => isDown = false,
+          }),
+      );
+    });
+  }
 
   Deno.test("two bodies that lock the same rows the other way round both come to their end", () =>
     withSchema(async (open) => {

@@ -423,6 +423,7 @@ class SqliteStore implements Store {
       const outcome = await Promise.race([running, overtime.promise.catch((thrown): Outcome<T> => ({ thrown }))]);
       transaction.end();
       if (transaction.conflict !== null) throw transaction.conflict;
+      if ("thrown" in outcome && transaction.outage !== null) throw transaction.outage;
       // Whatever was thrown is the body's: it may speak of another database's locks, or of none.
       if ("thrown" in outcome) return outcome;
       if (connection.database.isTransaction === false) return { thrown: endedInside() };

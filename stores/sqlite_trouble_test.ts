@@ -5,7 +5,7 @@ import { isSagaError } from "../src/errors.ts";
 import { anAttempt, anExecution, T0 } from "../testing/factories.ts";
 import { virtualClock } from "../testing/virtual_clock.ts";
 import { atEveryStatement, insertForOperations, leftByOperations, OPERATIONS } from "./fixtures/operations.ts";
-import { isInConflict, throughConflicts } from "./fixtures/outage.ts";
+import { isInConflict, throughConflicts, throughTroubleInBody } from "./fixtures/outage.ts";
 import { sqliteHandle, sqliteStore } from "./sqlite.ts";
 
 /** A folder of its own for a test, gone with it. */
@@ -148,8 +148,17 @@ Deno.test("a full database inside a body is store_full, and undoes what the body
 /** A connection that reports a lock at those of its statements, counted from 1, that it is told to. */
 function lockedAt(database: DatabaseSync, isLocked: (place: number) => boolean): DatabaseSync {
   let place = 0;
-  const check = () => {
-    if (isLocked(++place)) throw Object.assign(new Error("database is locked"), { errcode: 5 });
+  return failingAt(database, () => isLocked(++place) ? { errcode: 5, message: "database is locked" } : null);
+}
+
+/** A connection whose statements fail as they are told to. */
+function failingAt(
+  database: DatabaseSync,
+  failure: (sql: string) => { readonly errcode: number; readonly message: string } | null,
+): DatabaseSync {
+  const check = (sql: string) => {
+    const error = failure(sql);
+    if (error !== null) throw Object.assign(new Error(error.message), error);
   };
   return new Proxy(database, {
     get(target, property) {
@@ -161,8 +170,8 @@ function lockedAt(database: DatabaseSync, isLocked: (place: number) => boolean):
         if (sql.startsWith("rollback")) return statement;
         return {
           sourceSQL: statement.sourceSQL,
-          all: (...values: never[]) => (check(), statement.all(...values)),
-          run: (...values: never[]) => (check(), statement.run(...values)),
+          all: (...values: never[]) => (check(sql), statement.all(...values)),
+          run: (...values: never[]) => (check(sql), statement.run(...values)),
         };
       };
     },
@@ -195,3 +204,22 @@ Deno.test("G20: an engine whose statements meet locks all over uses up no attemp
   assert.ok(count > 100, `${count} statements`);
   await store.close();
 });
+
+for (
+  const [guarantee, errcode, message] of [
+    ["G12", 8, "attempt to write a readonly database"],
+    ["G13", 13, "database or disk is full"],
+  ] as const
+) {
+  Deno.test(`${guarantee} sqlite: a body whose statement meets ${errcode} is run again, and uses up no attempt`, async () => {
+    using database = new DatabaseSync(":memory:");
+    let isDown = false;
+    const failing = failingAt(database, (sql) => isDown && sql.includes("into paid") ? { errcode, message } : null);
+    const store = sqliteStore({ database: failing });
+    await throughTroubleInBody({ open: () => store, pay: "insert into paid (id) values (?)" }, {
+      begin: () => isDown = true,
+      end: () => isDown = false,
+    });
+    await store.close();
+  });
+}

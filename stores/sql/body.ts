@@ -31,6 +31,8 @@ export abstract class BodyTransaction implements StoreTransaction {
   abstract readonly commit: (change: Change) => Promise<CommitAnswer>;
   /** What another transaction, or a lost connection, made fail: reason to run the body again, whatever it made of it. */
   conflict: Error | null = null;
+  /** A database that takes no writes now, being full or read-only: a body that fails then is not at fault. */
+  outage: Error | null = null;
   #isOver = false;
 
   get isOver(): boolean {

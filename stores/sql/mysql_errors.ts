@@ -40,11 +40,11 @@ const BY_NUMBER: Readonly<Record<number, Trouble>> = {
   1203: "unavailable", // too many connections of this user
   1206: "unavailable", // too many locks
   1226: "unavailable", // more than this user may use
-  1290: "unavailable", // read only
+  1290: "unavailable", // a setting is in the way; see READ_ONLY_TEXT
   1317: "unavailable", // the query was killed
   1698: "unavailable",
   1792: "unavailable", // read only
-  1836: "unavailable", // read only
+  1836: "read_only",
   1969: "unavailable", // ran for too long (MariaDB)
   3024: "unavailable", // ran for too long (MySQL)
   3100: "unavailable", // a hook of replication refused the commit
@@ -77,6 +77,9 @@ const BY_NUMBER: Readonly<Record<number, Trouble>> = {
 const LOST_CODE = /^(E[A-Z]+|PROTOCOL_[A-Z_]+|HANDSHAKE_[A-Z_]+|ERR_(TLS|SSL|SOCKET|STREAM)[A-Z_]*)$/;
 const LOST_TEXT = /closed state|connection lost|pool is closed|connection is closed/i;
 
+/** The setting that error 1290 names. */
+const READ_ONLY_TEXT = /read[-_]only/i;
+
 /** Disk full, as the error of a storage engine or of the operating system tells it. */
 const FULL_TEXT = /\b(errno|error)\b[^0-9]{0,3}28\b|no space left/i;
 
@@ -84,6 +87,7 @@ const FULL_TEXT = /\b(errno|error)\b[^0-9]{0,3}28\b|no space left/i;
 export function troubleOf(error: unknown): Trouble {
   if (!(error instanceof Error) || isSagaError(error)) return "other";
   const { errno, code } = error as { errno?: unknown; code?: unknown };
+  if (errno === 1290 && READ_ONLY_TEXT.test(error.message)) return "read_only";
   if (typeof errno === "number" && BY_NUMBER[errno] !== undefined) return BY_NUMBER[errno];
   if (FULL_TEXT.test(error.message)) return "full";
   if (typeof code === "string" && LOST_CODE.test(code)) return "lost";

@@ -9,6 +9,7 @@ import type { CommitAnswer } from "../../src/store.ts";
 import { BodyTransaction, endsTransaction } from "./body.ts";
 import { type MysqlClient, rowsOf } from "./mysql_connection.ts";
 import { translateError, troubleOf } from "./mysql_errors.ts";
+import { takesNoWrites } from "./trouble.ts";
 import type { MysqlSession } from "./mysql_session.ts";
 import type { MysqlWork } from "./mysql_work.ts";
 import { type Answer, type Row, runLater, type Work } from "./work.ts";
@@ -87,6 +88,7 @@ export class MysqlTransaction extends BodyTransaction {
     } catch (error) {
       const trouble = troubleOf(error);
       if (trouble === "conflict" || session.connection.isBroken) this.conflict = error as Error;
+      if (takesNoWrites(trouble)) this.outage ??= error as Error;
       // What the body's own statement did wrong is the body's affair, in the driver's words.
       throw trouble === "refused" || trouble === "schema_missing" ? error : translateError(error, where);
     }

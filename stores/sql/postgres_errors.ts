@@ -8,7 +8,7 @@ const BY_CODE: Readonly<Record<string, Trouble>> = {
   "08": "lost",
   "22": "refused",
   "23": "refused",
-  "25006": "unavailable", // read only: a standby, or a primary that was demoted
+  "25006": "read_only",
   "26000": "pooled",
   "28": "unavailable", // not authorized
   "3D000": "unavailable", // no such database

@@ -23,7 +23,7 @@ const TROUBLES: readonly [Error, Trouble][] = [
   [anError("57014"), "unavailable"],
   [anError("53300"), "unavailable"],
   [anError("28P01"), "unavailable"],
-  [anError("25006"), "unavailable"],
+  [anError("25006"), "read_only"],
   [anError("53100"), "full"],
   [anError("23505"), "refused"],
   [anError("22P05"), "refused"],

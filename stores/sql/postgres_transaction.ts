@@ -9,6 +9,7 @@ import type { CommitAnswer } from "../../src/store.ts";
 import { BodyTransaction, endsTransaction } from "./body.ts";
 import type { PostgresConnection } from "./postgres_connection.ts";
 import { translateError, troubleOf } from "./postgres_errors.ts";
+import { takesNoWrites } from "./trouble.ts";
 import type { PostgresWork } from "./postgres_work.ts";
 import { type Row, runLater, type Work } from "./work.ts";
 
@@ -69,6 +70,7 @@ export class PostgresTransaction extends BodyTransaction {
     } catch (error) {
       const trouble = troubleOf(error);
       if (trouble === "conflict") this.conflict = error as Error;
+      if (takesNoWrites(trouble)) this.outage ??= error as Error;
       this.failure ??= error;
       // What the body's own statement did wrong is the body's affair, in the driver's words.
       throw trouble === "refused" || trouble === "schema_missing" ? error : translateError(error, this.#parts.where);

@@ -9,7 +9,7 @@ import { SagaError, show } from "../../src/errors.ts";
 import type { CommitAnswer } from "../../src/store.ts";
 import { BodyTransaction, endsTransaction } from "./body.ts";
 import type { SqliteConnection } from "./sqlite_connection.ts";
-import { translateError, troubleOfStatement } from "./sqlite_errors.ts";
+import { takesNoWrites, translateError, troubleOfStatement } from "./sqlite_errors.ts";
 import type { StoreWork } from "./store_work.ts";
 import { type Answer, type Row, runLater, type SqlValue, type Work } from "./work.ts";
 
@@ -69,6 +69,7 @@ export class SqliteTransaction extends BodyTransaction {
     } catch (error) {
       const trouble = troubleOfStatement(error);
       if (trouble === "busy") this.conflict = error as Error;
+      if (takesNoWrites(error)) this.outage ??= error as Error;
       // What the body's own statement did wrong is the body's affair, in the driver's words.
       throw trouble === null ? error : translateError(error, where);
     }

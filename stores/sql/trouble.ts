@@ -10,6 +10,8 @@ export type Trouble =
   | "lost"
   /** The server is there and cannot do it now. */
   | "unavailable"
+  /** It takes no writes now: a standby, or a primary that was demoted. */
+  | "read_only"
   | "full"
   /** A value or a constraint. */
   | "refused"
@@ -20,6 +22,11 @@ export type Trouble =
   /** A prepared statement is not known, or known already: the connection is shared by a pooler. */
   | "pooled"
   | "other";
+
+/** Whether nobody can write now, whatever the statement is that was told so. */
+export function takesNoWrites(trouble: Trouble): boolean {
+  return trouble === "read_only" || trouble === "full";
+}
 
 /** How one server's errors are understood. */
 export interface Reading {
@@ -44,6 +51,7 @@ export function translate(error: unknown, where: string, { troubleOf, saidBy }: 
         cause: error,
       });
     case "unavailable":
+    case "read_only":
       return new SagaError("store_unavailable", `Cannot use ${where}: ${said}`, { cause: error });
     case "full":
       return new SagaError("store_full", `Cannot write to ${where}: ${said}; make room and it goes on`, {
