@@ -110,8 +110,12 @@ function mend({ execution }: ExecutionRecord, bank: Shop): Mending | null {
   const isOfCall = execution.currentStep.endsWith("/result") || execution.direction === "compensate";
   if (execution.blockedReason === "after_pivot" && isOfCall) return "skip_step";
   // What a changed definition has run cannot be gone on with by the right one.
-  const isFixed = execution.blockedReason === "recipe_changed" && execution.epoch > MANY_EPOCHS;
-  return isFixed ? "terminate" : "retry";
+  const isStuck = execution.blockedReason === "recipe_changed" && execution.epoch > MANY_EPOCHS;
+  if (!isStuck) return "retry";
+  if (execution.parentId === null || execution.direction === "execute") return "terminate";
+  // Whoever called it insists on its undo: that is done by hand, step by step.
+  bank.takeBack(`${execution.id}:${execution.currentStep}`);
+  return "skip_step";
 }
 
 /** An execution that was acted on so often is not mended by another retry. */
