@@ -25,7 +25,7 @@ export type * from "./src/definition/verdict.ts";
 export type { Registry } from "./src/definition/registry.ts";
 export { isBug } from "./src/domain/bug.ts";
 export type { Change, Expired } from "./src/domain/change.ts";
-export { errorOf, type Failure, type FailureCause } from "./src/domain/failure.ts";
+export { type ErrorData, errorOf, type Failure, type FailureCause } from "./src/domain/failure.ts";
 export type { Json, JsonObject } from "./src/domain/json.ts";
 export type { Plan, PlanEnd, PlanParallel, PlanStep } from "./src/domain/plan.ts";
 export type { RunningRow } from "./src/domain/attempts.ts";

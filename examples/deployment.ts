@@ -7,6 +7,8 @@
  * | `AMQP_URL`     | `amqp://guest:guest@127.0.0.1:5672`  | RabbitMQ; empty: none, executions are found by sweeps only |
  * | `AMQP_PREFIX`  | `leveret.saga`                       | name of the exchange, beginning of the names of queues     |
  * | `LEDGER_PATH`  | `./ledger.sqlite`                    | where the example's shop notes what it has done            |
+ *
+ * On a server, the tables have to be made once before, by `migrate()` of the store.
  */
 
 import { type Exchange, localExchange, type Store } from "@leveret/saga";

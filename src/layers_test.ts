@@ -59,6 +59,14 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     mayImport: ["domain", "contracts", "definition", "engine", "stores"],
     external: [/^node:/],
   },
+  // Drawn on the server and in the browser: knows records by their types and formats, and no engine.
+  "web/view": { paths: ["web/view/"], mayImport: [], external: [/^preact(\/hooks)?$/] },
+  "web/client": { paths: ["web/client/"], mayImport: ["web/view"], external: [/^preact(\/hooks)?$/] },
+  web: {
+    paths: ["web/"],
+    mayImport: ["domain", "contracts", "definition", "engine", "web/view"],
+    external: [/^hono(\/route)?$/, /^preact$/, /^preact-render-to-string$/],
+  },
   main: { paths: ["mod.ts"], mayImport: ["domain", "contracts", "definition", "engine", "exchanges/local.ts"] },
 };
 
@@ -70,7 +78,7 @@ interface Import {
   readonly typeOnly: boolean;
 }
 
-const MODULES = ["mod.ts", ...["src", "stores", "exchanges", "testing", "cli"].flatMap(modulesIn)];
+const MODULES = ["mod.ts", ...["src", "stores", "exchanges", "testing", "cli", "web"].flatMap(modulesIn)];
 const SOURCES = new Map(MODULES.map((path) => [path, withoutComments(readFileSync(path, "utf8"))]));
 const IMPORTS = MODULES.flatMap(importsOf);
 
@@ -146,7 +154,7 @@ function covers(pattern: string, path: string): boolean {
 function modulesIn(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: "utf8" })
     .map((name) => posix.join(folder, name.replaceAll("\\", "/")))
-    .filter((path) => path.endsWith(".ts") && !path.endsWith("_test.ts"))
+    .filter((path) => /\.tsx?$/.test(path) && !path.endsWith("_test.ts"))
     // What only tests use is not published, and may import anything.
     .filter((path) => !path.includes("/fixtures/") && !path.startsWith("src/domain/testing_"))
     .sort();

@@ -112,7 +112,8 @@ export interface Store {
 
   /**
    * Deletes executions that finished before a time, with their attempts, signals and operations; only those that are
-   * finished still and have no unfinished parent. Oldest first, one transaction. Returns how many.
+   * finished still. What another one has called is kept as long as that one is there: it may yet be tried again, or be
+   * undone by its own caller. Oldest first, one transaction. Returns how many.
    */
   prune(options: PruneOptions): Promise<number>;
 

@@ -333,8 +333,8 @@ class Memory implements MemoryStore {
     for (const { record: { execution } } of this.#rows.values()) {
       if (!isFinished(execution.status) || !statuses.includes(execution.status)) continue;
       if (execution.finishedAt === null || execution.finishedAt >= finishedBefore) continue;
-      const parent = execution.parentId === null ? undefined : this.#rows.get(execution.parentId);
-      if (parent === undefined || isFinished(parent.record.execution.status)) found.push(execution);
+      // Whoever is there may still be undone or tried again, and what it called with it.
+      if (execution.parentId === null || !this.#rows.has(execution.parentId)) found.push(execution);
     }
     return oldestFirst(found, (execution) => execution.finishedAt).slice(0, limit).map((execution) => execution.id);
   }

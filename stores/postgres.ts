@@ -50,6 +50,7 @@ import {
   type PostgresJsPool,
   PostgresJsSource,
   SET_BACK,
+  SET_LIMIT,
 } from "./sql/postgres_connection.ts";
 import { postgresDialect } from "./sql/postgres_dialect.ts";
 import { isLockTimeout, translateError, troubleOf } from "./sql/postgres_errors.ts";
@@ -137,12 +138,19 @@ interface CheckedOptions {
   /** What messages call the database. */
   readonly where: string;
   readonly migrations: readonly Migration[];
-  /** Whether sessions were set up by us, and a body has to be given the user's own settings back. */
-  readonly isSetUp: boolean;
+  /** Whose sessions are: set up by us, lent by a pooler for one transaction at a time, or the user's and left as they are. */
+  readonly sessions: "ours" | "lent" | "theirs";
 }
 
 /** For a lone statement: the lock was waited for already, and whoever keeps it so long is no quick transaction. */
 const MAX_LOCK_TIMEOUTS = 2;
+
+/** Begins the transaction of a body, with the settings that it is to have. */
+const BEGIN: Readonly<Record<CheckedOptions["sessions"], string>> = {
+  ours: `begin isolation level read committed; ${SET_BACK}`,
+  lent: `begin isolation level read committed; ${SET_LIMIT}`,
+  theirs: "begin isolation level read committed",
+};
 
 class PostgresStore implements Store {
   readonly kind = "postgres";
@@ -152,13 +160,18 @@ class PostgresStore implements Store {
 
   readonly #options: CheckedOptions;
   readonly #work: PostgresWork;
+  /** The same work for calls, each statement of which stands for itself. */
+  readonly #calls: PostgresWork;
   readonly #lender: Lender<PostgresConnection>;
   readonly #readiness: Readiness;
   readonly #transactions = new OpenTransactions<PostgresTx, PostgresTransaction>();
 
   constructor(options: CheckedOptions) {
     this.#options = options;
-    this.#work = postgresWork(postgresDialect(options.schema), options.schema, options.migrations);
+    const { migrations, schema, sessions } = options;
+    const dialect = postgresDialect(schema);
+    this.#work = postgresWork(dialect, schema, { migrations });
+    this.#calls = sessions === "ours" ? this.#work : postgresWork(dialect, schema, { migrations, limitsLocks: true });
     this.#lender = new Lender(options.source);
     this.#readiness = new Readiness({
       store: STORE,
@@ -177,8 +190,8 @@ class PostgresStore implements Store {
   }
 
   async insert(executions: readonly Execution[], tx?: unknown): Promise<readonly InsertAnswer[]> {
-    const insertion = this.#work.insert(executions);
-    return await (tx === undefined ? this.#run(insertion) : this.#insertWithin(tx, insertion));
+    if (tx === undefined) return await this.#run(this.#calls.insert(executions));
+    return await this.#insertWithin(tx, this.#work.insert(executions));
   }
 
   load(ids: readonly string[]): Promise<readonly (ExecutionRecord | null)[]> {
@@ -202,11 +215,11 @@ class PostgresStore implements Store {
   }
 
   async commit(changes: readonly Change[]): Promise<readonly CommitAnswer[]> {
-    return await this.#run(this.#work.commit(this.#work.prepare(changes, this.#now())));
+    return await this.#run(this.#calls.commit(this.#calls.prepare(changes, this.#now())));
   }
 
   async renew(leases: readonly Lease[]): Promise<readonly RenewAnswer[]> {
-    return await this.#run(this.#work.renew(leases));
+    return await this.#run(this.#calls.renew(leases));
   }
 
   async claimDue(options: ClaimOptions): Promise<readonly Claimed[]> {
@@ -256,7 +269,7 @@ class PostgresStore implements Store {
         // Read first: of ten processes that start together nine, and later all, find nothing to do and lock nothing.
         if (await runLater(isThere(destination), (statement) => connection.run(statement))) return;
         await within(connection, async (run) => {
-          if (this.#options.isSetUp) await connection.command(SET_BACK);
+          if (this.#options.sessions === "ours") await connection.command(SET_BACK);
           const runLong = (statement: Statement) => run({ ...statement, isLong: true });
           await runLater(lockSchema(), runLong);
           await runLater(migrate(this.#now() ?? Date.now(), destination), runLong);
@@ -308,9 +321,9 @@ class PostgresStore implements Store {
     connection: PostgresConnection,
     body: (transaction: StoreTransaction) => Promise<T>,
   ): Promise<Outcome<T>> {
-    const { isSetUp, where } = this.#options;
+    const { sessions, where } = this.#options;
     try {
-      await connection.command(`begin isolation level read committed${isSetUp ? `; ${SET_BACK}` : ""}`);
+      await connection.command(BEGIN[sessions]);
     } catch (error) {
       throw connection.isBroken ? new LostInBody(error) : error;
     }
@@ -411,9 +424,9 @@ function checkOptions(options: PostgresStoreOptions): CheckedOptions {
   if (source.size < FEWEST_CONNECTIONS) {
     throw checks.invalid(`a pool of ${source.size} is too small: give it ${FEWEST_CONNECTIONS} connections at least`);
   }
-  const isSetUp = url !== undefined && !transactionMode;
+  const sessions = url === undefined ? "theirs" : transactionMode ? "lent" : "ours";
   const migrations = migrationsOf(options);
-  return { source, schema: schema ?? null, clock: clock ?? null, where: whereOf(url), migrations, isSetUp };
+  return { source, schema: schema ?? null, clock: clock ?? null, where: whereOf(url), migrations, sessions };
 }
 
 function sourceOf({ url, pool, sql, size, transactionMode }: {

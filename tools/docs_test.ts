@@ -59,7 +59,7 @@ for (const file of FILES) {
   Deno.test(`${file} names paths and tasks that are there`, () => {
     const text = readFileSync(file, "utf8").replace(/```[\s\S]*?```/g, "");
     const paths = [...text.matchAll(/`((?:src|stores|exchanges|testing|examples|tools|docs|bench)\/[\w./-]+)`/g)];
-    const tasks = [...text.matchAll(/deno(?:@[\d.]+)? task ([a-z]+)/g)];
+    const tasks = [...text.matchAll(/deno(?:@[\d.]+)? task ([a-z-]+)/g)];
     assert.deepEqual(paths.map(([, path = ""]) => path).filter((path) => !existsSync(path)), []);
     assert.deepEqual(tasks.map(([, task = ""]) => task).filter((task) => !(task in config.tasks)), []);
   });

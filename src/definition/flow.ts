@@ -17,7 +17,10 @@ export type NoResult = Skip | Fail | void | undefined;
 export type FlowResult<T> = JsonCheck<Exclude<T, NoResult>> | NoResult;
 
 /** What a step that returned `T` gives the function, on the first pass and on every later one: null for nothing. */
-export type Stored<T> = Exclude<T, NoResult> | ([Extract<T, NoResult>] extends [never] ? never : null);
+export type Stored<T> =
+  | Exclude<T, NoResult>
+  // What fails gives nothing at all.
+  | ([Extract<T, Exclude<NoResult, Fail>>] extends [never] ? never : null);
 
 /** What the code of a workflow's step is given. */
 export type FlowScope<Resources> = Omit<BaseScope<never, never, never, Resources>, "context" | "input" | "resource">;
@@ -73,8 +76,14 @@ export interface FlowTransactionOptions<T, Resources> extends FlowAttemptOptions
   readonly undoRetry?: number | RetryOptions;
 }
 
+/** A branch of a parallel, whatever it returns: where one is expected, the compiler is not to guess at what that is. */
+export interface AnyBranch {
+  /** For the compiler only; there is no such property. */
+  readonly "~branch"?: true;
+}
+
 /** A branch of a parallel, as it is declared. */
-export interface Branch<T> {
+export interface Branch<T> extends AnyBranch {
   /** For the compiler only; there is no such property. */
   readonly "~result"?: T;
 }
@@ -181,7 +190,7 @@ export interface Flow<Resources = Record<never, never>> {
    *
    * @throws {StepFailed} if a branch has failed for good.
    */
-  parallel<Branches extends Readonly<Record<string, Branch<unknown>>>>(
+  parallel<Branches extends Readonly<Record<string, AnyBranch>>>(
     name: string,
     declare: (parallel: FlowParallel<Resources>) => Branches,
     options?: ParallelOptions,

@@ -5,7 +5,6 @@ import { DEFAULT_RETRY_AFTER_PIVOT, DEFAULT_UNDO_RETRY, type RetryPolicy } from 
 import { isThrown, SagaError, show } from "../errors.ts";
 import { flagAt, inside, optionsAt, type Place, refusal, wholeNumberAt } from "./check.ts";
 import type { StepCode } from "./definition.ts";
-
 import { codedStep, sleepStep, type StepDraft, waitStep } from "./step_options.ts";
 import { checkName, checkText, isLongerThan, MAX_NAME_BYTES, MAX_TEXT_BYTES } from "./text.ts";
 
@@ -16,6 +15,8 @@ export interface FlowStep {
   readonly code: ReadonlyMap<string, StepCode>;
   /** How a parallel calls its branches, by the names of their rows. */
   readonly branches: ReadonlyMap<string, string>;
+  /** Whether the function is told which signal it was, beside the payload. */
+  readonly isAny: boolean;
 }
 
 /** Where a step stands in its workflow. */
@@ -69,11 +70,11 @@ export function flowWaitForAny(name: string, signals: unknown, options: unknown,
   const where = inside(place, "signals");
   if (!Array.isArray(signals) || signals.length === 0) throw refusal(where, signals, "use a list of names");
   const names = signals.map((signal, index) => signalName(signal, inside(where, index)));
-  if (names.join("\n").length > MAX_TEXT_BYTES) {
-    throw refusal(where, names, `their names must have at most ${MAX_TEXT_BYTES} characters together`);
+  if (isLongerThan(names.join("\n"), MAX_TEXT_BYTES)) {
+    throw refusal(where, names, `all names together must have at most ${MAX_TEXT_BYTES} bytes of UTF-8`);
   }
   const draft = waitStep(options, place);
-  return made(name, at, { ...draft, step: { ...draft.step, signals: names } });
+  return { ...made(name, at, { ...draft, step: { ...draft.step, signals: names } }), isAny: true };
 }
 
 function signalName(signal: unknown, place: Place): string {
@@ -135,7 +136,7 @@ export function flowParallel(name: string, declare: unknown, options: unknown, a
     ...pauseless("parallel", name, at),
     parallel: { branches: steps, concurrency, failFast },
   };
-  return { step, code, branches };
+  return { step, code, branches, isAny: false };
 }
 
 /** The name of the row of a branch, or of a call's result. */
@@ -160,13 +161,13 @@ export function flowCall(name: string, code: StepCode, at: FlowPlace): FlowStep 
     undoOnFailure: !at.pastPivot,
     retry: AFTER_PIVOT,
   };
-  return { step, code: new Map([[name, code]]), branches: NO_BRANCHES };
+  return { step, code: new Map([[name, code]]), branches: NO_BRANCHES, isAny: false };
 }
 
 /** What waits for the end of another execution; `code` is the engine's. */
 export function flowCallResult(name: string, code: StepCode, at: FlowPlace): FlowStep {
   const step: PlanStep = { ...pauseless("call_result", name, at), retry: AFTER_PIVOT };
-  return { step, code: new Map([[name, code]]), branches: NO_BRANCHES };
+  return { step, code: new Map([[name, code]]), branches: NO_BRANCHES, isAny: false };
 }
 
 /** A hook on the completion of the execution, at its end. */
@@ -183,7 +184,7 @@ export function compensatedHook(hook: CodeFunction): FlowStep {
 function hookStep(name: string, code: StepCode, position: number): FlowStep {
   const at: FlowPlace = { workflow: "", position, pastPivot: true };
   const step: PlanStep = { ...pauseless("hook", name, at), retry: AFTER_PIVOT };
-  return { step, code: new Map([[name, code]]), branches: NO_BRANCHES };
+  return { step, code: new Map([[name, code]]), branches: NO_BRANCHES, isAny: false };
 }
 
 type CodeFunction = NonNullable<StepCode["run"]>;
@@ -223,7 +224,12 @@ function pauseless(kind: PlanStep["kind"], name: string, at: FlowPlace): PlanSte
 }
 
 function made(name: string, at: FlowPlace, { code, step }: StepDraft): FlowStep {
-  return { step: { ...step, name, position: at.position }, code: new Map([[name, code]]), branches: NO_BRANCHES };
+  return {
+    step: { ...step, name, position: at.position },
+    code: new Map([[name, code]]),
+    branches: NO_BRANCHES,
+    isAny: false,
+  };
 }
 
 /** The options of a step with its function among them. */

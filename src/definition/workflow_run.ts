@@ -9,7 +9,6 @@
  */
 
 import { settledSteps } from "../domain/attempts.ts";
-import { hex } from "../domain/chance.ts";
 import { describeError, type ErrorData } from "../domain/failure.ts";
 import type { Json } from "../domain/json.ts";
 import type { Plan, PlanEnd, PlanStep } from "../domain/plan.ts";
@@ -18,6 +17,7 @@ import { isThrown, SagaError, StepFailed } from "../errors.ts";
 import type { AnyDefinition } from "./inference.ts";
 import type { Definition, StepCode } from "./definition.ts";
 import type { CallOptions, Flow } from "./flow.ts";
+import { FlowChance } from "./flow_chance.ts";
 import {
   compensatedHook,
   completedHook,
@@ -70,6 +70,7 @@ export class WorkflowRun {
   readonly #steps: PlanStep[] = [];
   readonly #code = new Map<string, StepCode>();
   readonly #hooks = new Map<string, FlowStep>();
+  readonly #refusalListeners = new Set<(error: ErrorData) => void>();
   #completed: ((position: number) => FlowStep) | null = null;
   #record: ExecutionRecord;
   #settled: readonly Attempt[];
@@ -86,8 +87,7 @@ export class WorkflowRun {
   #isOver = false;
   #pastPivot = false;
   #now: Instant;
-
-  #seed: number;
+  readonly #chance: FlowChance;
 
   /** Begins a pass over the record. */
   constructor(record: ExecutionRecord, options: RunOptions) {
@@ -98,7 +98,7 @@ export class WorkflowRun {
       record.attempts.filter((row) => row.direction === "execute" && row.undo !== "none").map((row) => row.stepName),
     );
     this.#now = record.execution.startedAt;
-    this.#seed = seedOf(record.execution.startToken ?? record.execution.id);
+    this.#chance = new FlowChance(`${record.execution.id}\n${record.execution.startToken}`);
     void this.#go();
   }
 
@@ -141,24 +141,31 @@ export class WorkflowRun {
     return this.#hasArrived;
   }
 
-  /** Goes on from where it has arrived, with what the step there has come to. */
-  continue(record: ExecutionRecord): void {
+  /** Goes on from where it has arrived, with what the step there has come to; false if that is not known. */
+  continue(record: ExecutionRecord): boolean {
     const call = this.#frontier;
     this.#record = record;
     this.#settled = settledSteps(record);
-    if (call === null || this.#end.kind !== "more") return;
+    if (call === null || this.#end.kind !== "more") return !this.#hasArrived;
     const row = this.#settled[call.made.step.position] ??
       record.attempts.findLast((one) => one.stepName === call.made.step.name && one.direction === "execute");
-    if (row === undefined) return;
+    if (row === undefined) return false;
     this.#frontier = null;
     this.#hasArrived = false;
     this.#arrival = Promise.withResolvers<void>();
     this.#deliver(call, row);
+    return true;
   }
 
   /** Ends the pass: whatever the function does from here on has no effect. */
   end(): void {
     this.#isOver = true;
+  }
+
+  /** Hears of a call that was refused: code that waits for it waits for ever. Returns what stops listening. */
+  onRefusal(listener: (error: ErrorData) => void): () => void {
+    this.#refusalListeners.add(listener);
+    return () => void this.#refusalListeners.delete(listener);
   }
 
   async #go(): Promise<void> {
@@ -215,9 +222,8 @@ export class WorkflowRun {
   }
 
   #notAwaited(name: string): void {
-    this.#refuse(
-      misuse(this.#name, `its function ended while step "${name}" was still running; await every call of flow`),
-    );
+    const fact = `its function ended while step "${name}" was still running; await every call of flow`;
+    void this.#refuse(misuse(this.#name, fact));
   }
 
   get #name(): string {
@@ -235,19 +241,20 @@ export class WorkflowRun {
     this.#arrival.resolve();
   }
 
-  /** The function is wrong, whatever it does with the error: nothing that it does from here on counts. */
+  /**
+   * The function is wrong: nothing that it does from here on counts. What was refused never settles, since a rejection
+   * that nobody waits for would end the whole process.
+   */
   #refuse(error: SagaError): Promise<never> {
-    this.#unusable("bug", { ...describeError(error), class: "WorkflowMisuse" });
-    const refused = Promise.reject(error);
-    // Nobody may be waiting for it.
-    refused.catch(() => {});
-    return refused;
+    const data = { ...describeError(error), class: "WorkflowMisuse" };
+    this.#unusable("bug", data);
+    for (const listener of this.#refusalListeners) listener(data);
+    return NEVER();
   }
 
   /** A call of a step: what it settles with is recorded, or the pass has arrived. */
   #call(name: unknown, make: (name: string, at: FlowPlace) => FlowStep): Promise<unknown> {
-    if (this.#isOver || this.#end.kind === "returned" || this.#end.kind === "threw") return NEVER();
-    if (this.#end.kind === "unusable") return this.#refuse(misuse(this.#name, "an earlier call of flow was refused"));
+    if (this.#isOver || this.#end.kind !== "more") return NEVER();
     if (this.#inFlight !== null) return this.#refuse(this.#whileRunning(name));
     const at: FlowPlace = { workflow: this.#name, position: this.#steps.length, pastPivot: this.#pastPivot };
     try {
@@ -307,24 +314,31 @@ export class WorkflowRun {
     const { step } = call.made;
     this.#inFlight = null;
     this.#now = Math.max(this.#now, row.finishedAt);
+    this.#chance.move(this.#steps.length);
     if (row.status !== "succeeded" && row.status !== "skipped") {
       const error = { class: row.errorClass ?? "Abandoned", message: row.errorMessage ?? "" };
       return call.reject(new StepFailed(step.name, error));
     }
     if (step.kind === "pivot") this.#pastPivot = true;
     const value = copyOf(this.#valueOf(call.made, row));
-    const schema = call.made.code.get(step.name)?.schema ?? null;
-    if (schema === null || row.status === "skipped") return call.resolve(value);
+    if (step.kind !== "wait" || row.status === "skipped") return call.resolve(value);
+    this.#receive(call, value);
+  }
+
+  /** Settles a wait with its signal, as its schema makes it. */
+  #receive({ made, reject, resolve }: Call, value: unknown): void {
+    const { code, isAny, step } = made;
+    const payload = step.signals === null ? value : (value as { readonly payload: unknown }).payload;
+    const resultOf = (accepted: unknown) => isAny ? { ...(value as object), payload: accepted } : accepted;
+    const schema = code.get(step.name)?.schema ?? null;
+    if (schema === null) return resolve(resultOf(payload));
     this.#inFlight = step.name;
-    const payload = step.signals === null || step.signals.length === 1
-      ? value
-      : (value as { payload: unknown }).payload;
     validate(schema, payload, `the payload of signal "${step.name}"`).then((accepted) => {
       this.#inFlight = null;
-      call.resolve(payload === value ? accepted : { ...(value as object), payload: accepted });
+      resolve(resultOf(accepted));
     }, (error) => {
       this.#inFlight = null;
-      call.reject(new StepFailed(step.name, { class: "InvalidSignal", message: describeError(error).message }));
+      reject(new StepFailed(step.name, { class: "InvalidSignal", message: describeError(error).message }));
     });
   }
 
@@ -378,8 +392,8 @@ export class WorkflowRun {
       key: (name: string) => `${execution.id}:${name}`,
       on: (event: unknown, hook: unknown) => this.#on(event, hook),
       now: () => this.#now,
-      random: () => this.#random(),
-      uuid: () => this.#uuid(),
+      random: () => this.#chance.random(),
+      uuid: () => this.#chance.uuid(),
     };
     return Object.freeze(flow) as unknown as Flow<unknown>;
   }
@@ -400,6 +414,13 @@ export class WorkflowRun {
   }
 
   #abort(reason: unknown): never {
+    if (this.#inFlight !== null) {
+      const fact =
+        `flow.abort() was called while "${this.#inFlight}" was still running; return fail(reason) from the step`;
+      const error = misuse(this.#name, fact);
+      void this.#refuse(error);
+      throw error;
+    }
     const message = typeof reason === "string" ? reason : describeError(reason).message;
     if (this.#end.kind === "more" && !this.#isOver) {
       const error = { class: "WorkflowAborted", message, backtrace: null, cause: null };
@@ -419,24 +440,8 @@ export class WorkflowRun {
       if (event === "completed") this.#completed = (position) => completedHook(code, position);
       else for (const [name, own] of made.code) this.#code.set(name, this.#options.definition.wrap?.(name, own) ?? own);
     } catch (error) {
-      void this.#refuse(error as SagaError);
-      throw error;
+      void this.#refuse(isMisuse(error) ? error as SagaError : misuse(this.#name, factOf(error)));
     }
-  }
-
-  /** Mulberry32 from the execution's start token: the same numbers on every pass, and no other execution's. */
-  #random(): number {
-    this.#seed = (this.#seed + 0x6D2B79F5) | 0;
-    let mixed = Math.imul(this.#seed ^ (this.#seed >>> 15), 1 | this.#seed);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 0x1_0000_0000;
-  }
-
-  #uuid(): string {
-    const words = [1, 2, 3, 4].map(() => hex(Math.floor(this.#random() * 0x1_0000_0000), 8)).join("");
-    const variant = hex(8 + (parseInt(words.charAt(16), 16) & 3), 1);
-    return `${words.slice(0, 8)}-${words.slice(8, 12)}-4${words.slice(13, 16)}-${variant}${words.slice(17, 20)}-` +
-      words.slice(20, 32);
   }
 }
 
@@ -452,8 +457,10 @@ function differenceOf(
   step: PlanStep,
   undos: ReadonlySet<string>,
 ): string | null {
-  if (row !== undefined && (row.stepName !== step.name || row.kind !== step.kind)) {
-    return `the record has "${row.stepName}" (${row.kind}) at position ${step.position}, and the function reaches ` +
+  // One that is tried again is not settled, and its kind is recorded all the same.
+  const known = row ?? record.attempts.find((one) => one.stepName === step.name && one.direction === "execute");
+  if (known !== undefined && (known.stepName !== step.name || known.kind !== step.kind)) {
+    return `the record has "${known.stepName}" (${known.kind}) at position ${step.position}, and the function reaches ` +
       `"${step.name}" (${step.kind}); ${ADVICE}`;
   }
   const branches = step.parallel?.branches ?? [];
@@ -491,11 +498,4 @@ function factOf(error: unknown): string {
 /** A copy that the function may change. */
 function copyOf(value: Json): unknown {
   return typeof value === "object" && value !== null ? JSON.parse(JSON.stringify(value)) : value;
-}
-
-/** 32 bits of a text (FNV-1a). */
-function seedOf(text: string): number {
-  let hash = 0x811C9DC5;
-  for (let index = 0; index < text.length; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
-  return hash | 0;
 }

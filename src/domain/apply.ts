@@ -25,6 +25,8 @@ export function applyDecision(
   switch (decision.kind) {
     case "settle":
       return changeOf(execution, { wakeAt: execution.dueAt, resumeCount: 0 }, { signalsSeen: execution.signalsSeen });
+    case "postpone":
+      return changeOf(execution, { dueAt: decision.until, wakeAt: decision.until, resumeCount: 0 });
     case "abandon":
       return abandon(record, making);
     case "carry_out":
@@ -40,7 +42,13 @@ export function applyDecision(
     case "reach":
       return changeOf(execution, cursorOn(decision.step.name, now));
     case "complete":
-      return changeOf(execution, { ...finished("completed", execution, now), output: decision.output });
+      // The step that failed last, and was caught, is behind it like all others.
+      return changeOf(execution, {
+        ...finished("completed", execution, now),
+        currentStep: "",
+        attempt: 0,
+        output: decision.output,
+      });
     case "conclude":
       return conclude(record, decision, plan, making);
     case "arm":
@@ -151,6 +159,8 @@ function open(record: ExecutionRecord, step: PlanStep, plan: Plan, making: Makin
     owner: making.chance.token,
     dueAt: leaseUntil,
     wakeAt: leaseUntil,
+    // A call that is looked at is told of again once it is waited for again.
+    waitingFor: null,
     openUndo: forward ? undoIfCutOff(step) : "none",
     openKind: step.kind,
     openBranches: forward && step.parallel !== null ? branchesToOpen(record, step, [], now) : null,

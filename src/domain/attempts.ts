@@ -48,10 +48,12 @@ export function settledSteps({ attempts, execution }: ExecutionRecord): readonly
   const last = new Map<string, Attempt>();
   let lastPosition = -1;
   for (const row of attempts) {
+    if (row.direction !== "execute") continue;
+    // A parallel that has not come to its end has left rows of its branches alone.
+    lastPosition = Math.max(lastPosition, row.position);
     if (!isForwardStep(row)) continue;
     const known = last.get(row.stepName);
     if (known === undefined || !isFinishedStep(known)) last.set(row.stepName, row);
-    lastPosition = Math.max(lastPosition, row.position);
   }
   const isBehind = (row: Attempt) =>
     isFinishedStep(row) ||

@@ -7,9 +7,11 @@ import {
   rowOfOpenAttempt,
   rowsOfRunning,
   rowWithoutAttempt,
+  settledSteps,
 } from "./attempts.ts";
-import { retry } from "./operate.ts";
-import { aPlan, failure, INTERRUPTED, startOf, T0, Walk } from "./testing_walk.ts";
+import { compensate, retry } from "./operate.ts";
+import { aPlan, failure, INTERRUPTED, startOf, success, T0, Walk } from "./testing_walk.ts";
+import { aParallel, aProgram, WorkflowWalk } from "./testing_workflow.ts";
 
 const PLAN = aPlan([{ name: "reserve", hasUndo: true }, { name: "charge", hasUndo: true }, "ship"]);
 
@@ -75,4 +77,77 @@ Deno.test("rowWithoutAttempt() is numbered after the rows at the cursor, and of 
   const end = { id: "a", kind: "step", status: "skipped", undo: "none" } as const;
   const { attempt, worker, durationMs } = rowWithoutAttempt(walk.record, end, { startedAt: T0 + 9, now: T0 + 5 });
   assert.deepEqual({ attempt, worker, durationMs }, { attempt: 2, worker: null, durationMs: 0 });
+});
+
+Deno.test("settledSteps() are those that a workflow has behind it, also after a failure that was caught", () => {
+  const walk = new WorkflowWalk(aProgram([
+    "first",
+    { step: { name: "bad" }, isCaught: true, fallback: [{ step: { name: "instead" }, isCaught: false, fallback: [] }] },
+    "last",
+  ]));
+  const settled = () =>
+    settledSteps(walk.record).map(({ attempt, status, stepName }) => `${stepName}#${attempt} ${status}`);
+  walk.turn();
+  assert.deepEqual(settled(), []);
+  walk.end(success());
+  walk.end(failure());
+  assert.deepEqual(settled(), ["first#1 succeeded"], "one that is tried again is not behind");
+  walk.untilDue().turn();
+  walk.end(failure({ cause: "final" }));
+  assert.deepEqual(settled(), ["first#1 succeeded", "bad#2 failed"]);
+  walk.end(success());
+  assert.deepEqual(settled(), ["first#1 succeeded", "bad#2 failed", "instead#1 succeeded"]);
+});
+
+Deno.test("settledSteps() on the way back leave out the step that failed last, and no other", () => {
+  const walk = new WorkflowWalk(aProgram([
+    { name: "first", hasUndo: true },
+    { step: { name: "caught" }, isCaught: true, fallback: [] },
+    "bad",
+  ]));
+  walk.turn();
+  walk.end(success());
+  walk.end(failure({ cause: "final" }));
+  walk.end(failure({ cause: "final" }));
+  assert.equal(walk.execution.direction, "compensate");
+  assert.deepEqual(settledSteps(walk.record).map(({ stepName }) => stepName), ["first", "caught"]);
+});
+
+Deno.test("settledSteps() know that a failed step is behind where only branches came after it", () => {
+  const walk = new WorkflowWalk(aProgram([
+    { step: { name: "caught" }, isCaught: true, fallback: [] },
+    aParallel("all", [{ name: "a", hasUndo: true }, { name: "b" }]),
+  ]));
+  walk.turn();
+  walk.end(failure({ cause: "final" }));
+  walk.end(success(), "all/a");
+  walk.operate((record, making) => compensate(record, { actor: null, reason: null }, making));
+  walk.end(INTERRUPTED, "all/b");
+  assert.equal(walk.execution.currentStep, "all/a");
+  assert.deepEqual(settledSteps(walk.record).map(({ stepName }) => stepName), ["caught"]);
+});
+
+Deno.test("rowsOfRunning() shows a row for each branch that runs", () => {
+  const walk = new WorkflowWalk(aProgram([aParallel("all", [{ name: "a", hasUndo: true }, { name: "b" }])]));
+  walk.turn();
+  assert.deepEqual(
+    rowsOfRunning(walk.record).map(({ id, key, kind, startedAt, status, stepName, undo }) => [
+      id,
+      key,
+      kind,
+      startedAt,
+      status,
+      stepName,
+      undo,
+    ]),
+    ["a", "b"].map((name) => [
+      `${walk.execution.owner}/all/${name}`,
+      `x:all/${name}`,
+      "branch",
+      T0,
+      "running",
+      `all/${name}`,
+      name === "a" ? "unknown" : "none",
+    ]),
+  );
 });

@@ -42,6 +42,8 @@ export interface Look {
   readonly hintEpoch?: number | undefined;
   /** Whether this worker may take over attempts whose lease has ended. */
   readonly mayTakeOver: boolean;
+  /** Whether nothing was decided before: only then one that waits for another execution looks whether that has ended. */
+  readonly isFirst?: boolean | undefined;
 }
 
 /** What is to be done. */
@@ -49,6 +51,8 @@ export type Decision =
   | { readonly kind: "drop"; readonly why: DropReason }
   /** Put the wake time to the due time: a hint was waited for that is not needed. */
   | { readonly kind: "settle" }
+  /** It is due, and what is due of it is not: a branch that waits for its next try. */
+  | { readonly kind: "postpone"; readonly until: Instant }
   | { readonly kind: "abandon" }
   | { readonly kind: "carry_out" }
   /** With the error that its failure is to tell of, where there is one beside the message. */
@@ -105,7 +109,7 @@ export function guard(record: ExecutionRecord, isKnown: boolean, look: Look): De
   }
   if (execution.request !== null) return { kind: "carry_out" };
   if ((execution.dueAt ?? Infinity) > look.now && awaitedSignal(record) === null) {
-    if (isCalling(execution)) return null;
+    if (isCalling(execution) && look.isFirst === true) return null;
     return isWakeSettled(record) ? drop("not_due") : { kind: "settle" };
   }
   return null;
@@ -145,6 +149,11 @@ function nextInWorkflow(record: ExecutionRecord, plan: Plan, end: PlanEnd, now: 
     const there = step === undefined ? "ends there" : `reaches ${quoted(step.name)}`;
     return recipeChanged(plan, `the execution stands on ${quoted(execution.currentStep)}, and the function ${there}`);
   }
+  const pause = armedPause(record);
+  if (pause !== null && pause !== step.kind) {
+    const [there, here] = [`${quoted(step.name)} (${pause})`, `${quoted(step.name)} (${step.kind})`];
+    return recipeChanged(plan, `the execution stands on ${there}, and the function reaches ${here}`);
+  }
   const failed = failureAtCursor(record, step);
   if (failed === null) {
     return step.parallel === null ? nextAtStep(record, step, now) : nextOfParallel(record, step, now);
@@ -158,6 +167,16 @@ function nextInWorkflow(record: ExecutionRecord, plan: Plan, end: PlanEnd, now: 
   const following = plan.steps[settled.length + 1];
   if (following !== undefined) return { kind: "reach", step: following };
   return end.kind === "threw" ? { kind: "give_up", error: end.error, step: end.step ?? step.name } : afterLast(end);
+}
+
+/** What kind of pause is under way at the cursor; null if none is. */
+export function armedPause(record: ExecutionRecord): "sleep" | "wait" | null {
+  const { attempt, owner, waitingFor } = record.execution;
+  // Whatever else has begun at the cursor and is not open has left a row.
+  if (owner !== null || attempt === 0 || isCalling(record.execution) || attemptsAtCursor(record).length > 0) {
+    return null;
+  }
+  return waitingFor === null ? "sleep" : "wait";
 }
 
 function afterLast(end: Exclude<PlanEnd, { kind: "unusable" }>): Decision {
@@ -191,11 +210,12 @@ function errorOfRow(row: Attempt): ErrorData {
 
 function nextOfParallel(record: ExecutionRecord, step: PlanStep, now: Instant): Decision {
   const { deadlineAt } = record.execution;
-  const { areAllEnded, failed, ready } = parallelState(record, step, now);
+  const { areAllEnded, failed, ready, retryAt } = parallelState(record, step, now);
   if (areAllEnded) return { kind: "conclude", step, failure: null };
   if (failed !== null) return failedBranch(step, failed);
   if (deadlineAt !== null && deadlineAt <= now) return deadlineExceeded(deadlineAt);
-  return ready.length > 0 ? { kind: "open", step } : drop("not_due");
+  if (ready.length > 0) return { kind: "open", step };
+  return retryAt === null ? drop("not_due") : { kind: "postpone", until: Math.min(retryAt, deadlineAt ?? retryAt) };
 }
 
 function failedBranch(step: PlanStep, row: Attempt): Decision {

@@ -9,12 +9,12 @@
 import { closedWithoutRow, errorFields, rowOfOpenBranch, rowWithoutAttempt } from "./attempts.ts";
 import { advance, type Change, changeOf, join } from "./change.ts";
 import { rowId } from "./chance.ts";
-import { movedOn } from "./course.ts";
+import { lifted, movedOn } from "./course.ts";
 import type { ErrorData } from "./failure.ts";
 import type { Making } from "./making.ts";
 import type { Outcome } from "./outcome.ts";
 import { type Plan, type PlanStep, stepOf } from "./plan.ts";
-import type { Attempt, ExecutionRecord, Instant, OpenBranch, Undo } from "./record.ts";
+import type { Attempt, Execution, ExecutionRecord, Instant, OpenBranch, Undo } from "./record.ts";
 import { backoffMs } from "./retry.ts";
 
 /** How a branch stands. */
@@ -77,8 +77,9 @@ export function branchesToOpen(
   running: readonly OpenBranch[],
   now: Instant,
 ): readonly OpenBranch[] {
+  const { deadlineAt } = record.execution;
   const { failed, ready } = parallelState(record, step, now);
-  if (failed !== null) return [];
+  if (failed !== null || (deadlineAt !== null && deadlineAt <= now)) return [];
   const free = (step.parallel?.concurrency ?? 0) - running.length;
   return ready.slice(0, Math.max(0, free)).map((branch) => ({
     step: branch.name,
@@ -101,15 +102,21 @@ export function undoIfCutOff(step: PlanStep): Undo {
   return step.hasUndo || step.kind === "pivot" ? "unknown" : "none";
 }
 
+/** The circumstances of a decision that may open branches. */
+export interface OpeningMaking extends Making {
+  /** Whether further branches may be opened: not by a worker that stops. */
+  readonly mayOpen: boolean;
+}
+
 /** Ends a branch of the open parallel with the outcome of its code, and opens what can run in its place. */
 export function endBranch(
   record: ExecutionRecord,
   name: string,
   outcome: Outcome,
   plan: Plan,
-  making: Making,
+  making: OpeningMaking,
 ): Change {
-  const { execution } = record;
+  const execution = unparked(record.execution);
   const running = execution.openBranches ?? [];
   const open = running.find((branch) => branch.step === name);
   if (open === undefined) return changeOf(execution, {});
@@ -122,19 +129,34 @@ export function endBranch(
 }
 
 /** Opens what has become ready meanwhile; closes the parallel where nothing runs and nothing is ready. */
-export function openMore(record: ExecutionRecord, plan: Plan, making: Making): Change {
-  const { execution } = record;
-  const { now } = making;
+export function openMore(record: ExecutionRecord, plan: Plan, making: OpeningMaking): Change {
+  const execution = unparked(record.execution);
+  const { mayOpen, now } = making;
   const step = stepOf(plan, execution.currentStep);
   const running = execution.openBranches ?? [];
-  const more = step === null || execution.request !== null ? [] : branchesToOpen(record, step, running, now);
-  if (running.length + more.length > 0) {
-    return changeOf(execution, more.length === 0 ? {} : { openBranches: [...running, ...more] });
-  }
+  const isHeld = step === null || execution.request !== null || !mayOpen;
+  const more = isHeld ? [] : branchesToOpen(record, step, running, now);
+  if (running.length + more.length > 0) return stillOpen(execution, [...running, ...more], making);
   const { failed, retryAt } = step === null ? { failed: null, retryAt: null } : parallelState(record, step, now);
   const at = failed !== null || execution.request !== null ? now : retryAt ?? now;
   const dueAt = Math.min(at, Math.max(now, execution.deadlineAt ?? at));
   return changeOf(execution, { ...closedWithoutRow(execution), dueAt, wakeAt: dueAt, resumeCount: 0 });
+}
+
+/** It was parked only because nobody seemed to work on it; its worker has just shown that it does. */
+function unparked(execution: Execution): Execution {
+  return execution.status === "blocked" ? { ...execution, ...lifted(execution) } : execution;
+}
+
+/**
+ * The lease is written together with the rest of the row, so it is renewed: a heartbeat that came in between must not be
+ * undone. One from a later time makes the commit stale.
+ */
+function stillOpen(execution: Execution, openBranches: readonly OpenBranch[], { leaseMs, now }: Making): Change {
+  const dueAt = Math.max(execution.dueAt ?? now, now + leaseMs);
+  return changeOf(execution, { openBranches, dueAt, wakeAt: dueAt }, {
+    expired: { token: execution.owner ?? "", at: dueAt },
+  });
 }
 
 function rowOfOutcome(

@@ -48,7 +48,7 @@ function skipNow(record: ExecutionRecord, request: Request, plan: Plan, making: 
   const forward = execution.direction === "execute";
   // Which step comes next is known only where the definition fits what was done; a rollback makes it fit again.
   const ended = hasEndedWell(record) ? "the step has ended well already" : null;
-  const misfit = forward ? differenceFrom(record, plan) ?? ended : null;
+  const misfit = forward ? differenceFrom(record, plan) ?? ended ?? unmergeable(request, plan) : null;
   if (misfit !== null) return dropped(record, request, misfit, making);
   const result: Json = forward ? request.result ?? null : null;
   const row = rowWithoutAttempt(record, {
@@ -81,6 +81,12 @@ function skipNow(record: ExecutionRecord, request: Request, plan: Plan, making: 
       ...(active ? notBefore(record, now) : {}),
     }),
   );
+}
+
+/** Only an object can be added to the context of a saga; whoever asked need not have known that it is one. */
+function unmergeable({ result = null }: Request, plan: Plan): string | null {
+  if (plan.end !== null || (typeof result === "object" && !Array.isArray(result))) return null;
+  return "what a skipped step of a saga is to add to the context must be an object";
 }
 
 function kindOfRows(record: ExecutionRecord): Execution["openKind"] & string {

@@ -341,17 +341,20 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
 
   /**
    * Moves on as if the step, or the undo, where it stands had ended `skipped`: for what a person has settled by hand.
-   * `result` is what the step was to add to the context.
+   * `result` is what the step was to add to the context, or to return in a workflow.
    *
    * @throws {SagaError} `not_found`; `wrong_state` unless it is blocked, being compensated or compensation_failed;
    * `attempt_open`; `request_pending`; `not_storable`
    */
   async skipStep(
     id: string,
-    options: OperationOptions & { readonly result?: JsonObject } = {},
+    options: OperationOptions & { readonly result?: Json } = {},
   ): Promise<Execution> {
     const maxBytes = this.#parts.settings.maxJsonBytes;
-    const result = storableObject(options?.result, { what: "the result of a skipped step", maxBytes });
+    const limits = { what: "the result of a skipped step", maxBytes };
+    const given: unknown = options?.result ?? null;
+    const isObject = typeof given === "object" && !Array.isArray(given);
+    const result = isObject || await this.#isSaga(id) ? storableObject(given, limits) : storable(given, limits);
     return await this.#operate(id, "skip_step", options, result);
   }
 
@@ -487,7 +490,7 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
 
   /**
    * Deletes finished executions, the oldest first, with everything that belongs to them. Their ids are free again.
-   * Returns how many; call it until it returns less than the limit.
+   * What a workflow has called goes after it. Returns how many; call it until it returns less than the limit.
    *
    * @throws {SagaError} `invalid_options`
    */
@@ -608,13 +611,18 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
   async #operate(
     id: string,
     action: Parameters<typeof operate>[2],
-    options: OperationOptions & { readonly result?: JsonObject },
-    result: JsonObject | null = null,
+    options: OperationOptions & { readonly result?: Json },
+    result: Json = null,
   ): Promise<Execution> {
     const place: Place = { code: "invalid_options", action: `${verb(action)} execution ${show(id)}`, path: "options" };
     const by = operationOptions(place, options, action === "skip_step" ? ["epoch", "result"] : ["epoch"]);
     await this.#begin();
     return await operate(this.#parts, checkText(id, "the id of an execution"), action, { ...by, result });
+  }
+
+  async #isSaga(id: string): Promise<boolean> {
+    const { sagaName, sagaVersion } = (await this.#record(id, "skip a step of")).execution;
+    return this.#parts.registry.get(sagaName, sagaVersion)?.kind === "saga";
   }
 
   async #accepted(record: ExecutionRecord, name: string, payload: unknown): Promise<Json> {
@@ -634,8 +642,9 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
     const { waitingFor } = record.execution;
     if (waitingFor === null || !waitingFor.split("\n").includes(signal)) return null;
     const pass = new Pass(this.#parts, definition, new AbortController().signal);
-    await pass.begin(record);
-    const schema = pass.code.get(record.execution.currentStep)?.schema ?? null;
+    // Where the function takes its time, the wait itself says what it makes of the payload.
+    const isThere = await pass.starts(record);
+    const schema = isThere ? pass.code.get(record.execution.currentStep)?.schema ?? null : null;
     pass.forget();
     return schema;
   }

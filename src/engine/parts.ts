@@ -6,6 +6,7 @@ import { advance, type Change } from "../domain/change.ts";
 import { type Chance, hex } from "../domain/chance.ts";
 import { follow, leftToHint } from "../domain/follow.ts";
 import { applyOutcome } from "../domain/outcome.ts";
+import { endBranch } from "../domain/parallel.ts";
 import { reconcile } from "../domain/reconcile.ts";
 import { deepFreeze } from "../domain/json.ts";
 import type { Making } from "../domain/making.ts";
@@ -25,10 +26,11 @@ export interface Decisions {
   readonly follow: typeof follow;
   readonly applyOutcome: typeof applyOutcome;
   readonly reconcile: typeof reconcile;
+  readonly endBranch: typeof endBranch;
 }
 
 /** The right ones. */
-export const DECISIONS: Decisions = { follow, applyOutcome, reconcile };
+export const DECISIONS: Decisions = { follow, applyOutcome, reconcile, endBranch };
 
 /** What parts are made of. */
 export interface PartsOptions {

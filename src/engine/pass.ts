@@ -3,9 +3,11 @@
 import type { Definition, StepCode } from "../definition/definition.ts";
 import { WorkflowRun } from "../definition/workflow_run.ts";
 import { advance, type Change } from "../domain/change.ts";
+import type { ErrorData } from "../domain/failure.ts";
 import type { Followed, FollowOptions } from "../domain/follow.ts";
 import type { Plan } from "../domain/plan.ts";
 import type { ExecutionRecord } from "../domain/record.ts";
+import { SagaError } from "../errors.ts";
 import { callCode } from "./calls.ts";
 import type { Parts } from "./parts.ts";
 import { viewOf } from "./perform.ts";
@@ -19,6 +21,7 @@ export class Pass {
   /** The function knows of something that is not committed, and may never be. */
   #isAhead = false;
   #isOnItsWay = false;
+  #refusedOutput: ErrorData | null = null;
 
   constructor(parts: Parts, definition: Definition, gone: AbortSignal) {
     this.#parts = parts;
@@ -28,7 +31,15 @@ export class Pass {
 
   /** What the function has called for so far. */
   get plan(): Plan {
-    return this.#run?.plan ?? this.#definition.plan;
+    const plan = this.#run?.plan ?? this.#definition.plan;
+    if (this.#refusedOutput === null || plan.end?.kind !== "returned") return plan;
+    return { ...plan, end: { kind: "unusable", reason: "not_storable", error: this.#refusedOutput } };
+  }
+
+  /** Hears of calls that the function must not make; null while there is no function under way. */
+  get onRefusal(): ((listener: (error: ErrorData) => void) => () => void) | null {
+    const run = this.#run;
+    return run === null ? null : (listener) => run.onRefusal(listener);
   }
 
   /** Its code, by step name. */
@@ -65,10 +76,18 @@ export class Pass {
       change = followed.change;
       const current = change === null ? record : advance(record, change);
       this.#isAhead ||= change !== null;
-      run.continue(current);
+      if (!run.continue(current)) throw stuck(current);
       if (!(await run.settle())) return followed;
       if (settings.development) await this.#compare(run, current);
     }
+  }
+
+  /** The database does not take what the function returns; false if that was known already. */
+  refuseOutput(detail: string): boolean {
+    if (this.#refusedOutput !== null) return false;
+    const message = `The database refused the output of workflow "${this.#definition.name}": ${detail}`;
+    this.#refusedOutput = { class: "NotStorable", message, backtrace: null, cause: null };
+    return true;
   }
 
   /** Everything that the function knows of is stored. */
@@ -139,6 +158,14 @@ export function startRun(parts: Parts, definition: Definition, record: Execution
     transactional: store.transactional,
     callCode: (other, input, options) => callCode(parts, execution, other, input, options),
   });
+}
+
+/** Deciding on without anything new would never end. */
+function stuck({ execution }: ExecutionRecord): SagaError {
+  return new SagaError(
+    "internal",
+    `Cannot go on with execution "${execution.id}": its record does not fit its function`,
+  );
 }
 
 function summaryOf({ end, steps }: Plan): readonly string[] {

@@ -36,6 +36,8 @@ export interface Performance {
   readonly tx?: Tx;
   /** Hears what the code throws, as it is thrown. */
   readonly onThrown?: (error: unknown) => void;
+  /** Of a workflow: hears of a call of its handle that was refused, and so will never settle. */
+  readonly onRefusal?: ((listener: (error: ErrorData) => void) => () => void) | null;
 }
 
 /**
@@ -56,9 +58,14 @@ export function perform(performance: Performance): Promise<Performed> {
     cancelGrace?.();
     cancelGrace = clock.setTimer(settings.abortGraceMs, () => end(notSettled(performance, why)));
   });
+  const stopListening = performance.onRefusal?.((error) => {
+    cancelGrace?.();
+    cancelGrace = clock.setTimer(settings.abortGraceMs, () => end(failed(error, "misuse", true)));
+  });
   const end = (performed: Performed) => {
     cancelGrace?.();
     stop();
+    stopListening?.();
     for (const cancel of timers) cancel();
     resolve(performed);
   };
@@ -100,7 +107,7 @@ function codeOf({ code: codes, definition, record, step }: Performance): (scope:
 }
 
 function scopeOf(performance: Performance, resource: unknown): unknown {
-  const { attempt, logger, number, record, resources, step, tx } = performance;
+  const { attempt, definition, logger, number, record, resources, step, tx } = performance;
   const { execution } = record;
   const scope = {
     context: execution.context,
@@ -118,7 +125,10 @@ function scopeOf(performance: Performance, resource: unknown): unknown {
     ...(tx === undefined ? {} : { tx }),
   };
   if (execution.direction === "execute") return scope;
-  const written = undoables(record).find((undoable) => undoable.step === step.name)?.written ?? undefined;
+  const undoable = undoables(record).find((one) => one.step === step.name);
+  // A saga's step that wrote nothing added nothing; a workflow's has returned null.
+  const isNothing = undoable?.knowledge !== "result" || (definition.kind === "saga" && undoable.written === null);
+  const written = isNothing ? undefined : undoable.written;
   return { ...scope, written, stepKey: stepKeyOf(record, step.name) };
 }
 

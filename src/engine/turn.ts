@@ -8,7 +8,7 @@ import type { Definition } from "../definition/definition.ts";
 import { type Followed, leftToHint } from "../domain/follow.ts";
 import type { Making } from "../domain/making.ts";
 import { guard } from "../domain/next.ts";
-import { endBranch, openMore, parallelState } from "../domain/parallel.ts";
+import { openMore, parallelState } from "../domain/parallel.ts";
 import { type Plan, type PlanStep, stepOf } from "../domain/plan.ts";
 import type { ExecutionRecord, OpenBranch } from "../domain/record.ts";
 import type { Outcome } from "../domain/outcome.ts";
@@ -17,6 +17,7 @@ import { isSagaError, SagaError } from "../errors.ts";
 import type { HandlerAnswer, Hint } from "../exchange.ts";
 import type { CommitAnswer, StoreTransaction } from "../store.ts";
 import { OpenAttempt } from "./attempt.ts";
+import { hasEndedMeanwhile } from "./calls.ts";
 import { isOutage, type Outage } from "./outage.ts";
 import { frozen, hintOf, type Parts } from "./parts.ts";
 import { Pass } from "./pass.ts";
@@ -149,7 +150,8 @@ class Turn {
       attempt = written.opened;
       epoch = undefined;
       // A function that is busy between two steps is waited for; nothing of it is open meanwhile.
-      const goesOn = attempt !== null || (this.#pass?.isOnItsWay === true && await this.#pass.arrives());
+      const goesOn = attempt !== null || (this.#pass?.isOnItsWay === true && await this.#pass.arrives()) ||
+        await hasEndedMeanwhile(this.#parts, this.#record.execution);
       if (!goesOn) return "done";
     }
   }
@@ -183,7 +185,8 @@ class Turn {
     const running = new Map<string, { readonly own: OpenAttempt; readonly branch: OpenBranch }>();
     const ended: Ended[] = [];
     let wake = Promise.withResolvers<void>();
-    let unsettled = 0;
+    // Left as they are: who begins one again would run the same try twice.
+    const unsettled = new Set<string>();
     const begin = (branch: OpenBranch) => {
       const own = new OpenAttempt(attempt.token);
       const stop = attempt.onAbort((why) => own.abort(why, `"${branch.step}" is to stop: ${why}`));
@@ -191,7 +194,7 @@ class Turn {
       void this.#runBranch(own, branch).then((end) => {
         stop();
         running.delete(branch.step);
-        if (end === "unsettled") unsettled++;
+        if (end === "unsettled") unsettled.add(branch.step);
         else if (end !== "written") ended.push(end);
         wake.resolve();
       });
@@ -202,8 +205,14 @@ class Turn {
         // The last branch was a transaction, and its commit has closed the parallel.
         return { kind: "written", record: this.#record, opened: this.#opened };
       }
-      for (const branch of execution.openBranches ?? []) {
-        if (!running.has(branch.step) && !ended.some(({ name }) => name === branch.step)) begin(branch);
+      const isBegun = ({ step: name }: OpenBranch) =>
+        running.has(name) || unsettled.has(name) || ended.some((one) => one.name === name);
+      const opened = (execution.openBranches ?? []).filter((branch) => !isBegun(branch));
+      // The commit that opened them may have taken its time.
+      const isLate = opened.length > 0 && !(await this.#hasTimeLeft(attempt));
+      for (const branch of opened) {
+        if (isLate) unsettled.add(branch.step);
+        else begin(branch);
       }
       const state = parallelState(this.#record, step, this.#parts.clock.now());
       if (state.failed !== null && step.parallel?.failFast === true) {
@@ -218,7 +227,7 @@ class Turn {
         cancel?.();
         wake = Promise.withResolvers<void>();
         const isReady = parallelState(this.#record, step, this.#parts.clock.now()).ready.length > 0;
-        if (ended.length === 0 && (running.size === 0 || unsettled > 0 || !isReady)) continue;
+        if (ended.length === 0 && (running.size === 0 || unsettled.size > 0 || !isReady)) continue;
       }
       const ends = ended.splice(0);
       const written = await this.#write(attempt, ends);
@@ -264,10 +273,11 @@ class Turn {
 
   /** The code is entered with at least half of its lease left, so that it does not lose it at once. */
   async #hasTimeLeft(attempt: OpenAttempt): Promise<boolean> {
-    const { attemptStartedAt, dueAt } = this.#record.execution;
-    const half = ((dueAt ?? 0) - (attemptStartedAt ?? 0)) / 2;
-    const { clock } = this.#parts;
-    let begin = attemptStartedAt ?? 0;
+    const { attemptStartedAt, dueAt, openBranches } = this.#record.execution;
+    const { clock, settings } = this.#parts;
+    // That of a parallel is renewed by each commit that keeps it open.
+    let begin = openBranches === null ? attemptStartedAt ?? 0 : (dueAt ?? 0) - settings.leaseMs;
+    const half = ((dueAt ?? 0) - begin) / 2;
     for (let tries = 0; clock.now() > begin + half; tries++) {
       // Each renewal counts from when it was sent: a store that is so slow would cost the code its lease all the same.
       if (tries === MAX_RENEWALS) return false;
@@ -295,7 +305,20 @@ class Turn {
     const definition = this.#definition()!;
     const code = this.#pass === null ? definition.code : this.#pass.code;
     const { resources, clock, logger, settings } = this.#parts;
-    return { record: this.#record, definition, code, step, number, attempt, resources, clock, logger, settings };
+    const onRefusal = this.#pass?.onRefusal ?? null;
+    return {
+      record: this.#record,
+      definition,
+      code,
+      step,
+      number,
+      attempt,
+      resources,
+      clock,
+      logger,
+      settings,
+      onRefusal,
+    };
   }
 
   #definition(): Definition | null {
@@ -312,7 +335,7 @@ class Turn {
       if (decided.kind === "dropped") return decided;
       const answer = await this.#commit(decided.change);
       if (answer?.kind === "committed") return this.#written(decided);
-      if (answer?.kind === "rejected") result = this.#rejected(answer, result);
+      if (answer?.kind === "rejected" && !this.#refusesOutput(answer, decided)) result = this.#rejected(answer, result);
       const again = await this.#reconcile(attempt, decided);
       if (again !== null) return again;
       // A store that can be read but not written, a full disk or a read-only replica, is not asked in a loop.
@@ -334,7 +357,7 @@ class Turn {
       const before = this.#ended(record, end, plan, making);
       return this.#decided(record, this.#parts.decisions.follow(record, plan, options, before), making);
     }
-    const guarded = end === null ? guard(record, true, options) : null;
+    const guarded = end === null ? guard(record, true, { ...options, isFirst: true }) : null;
     // What leads nowhere is not worth a pass of the function.
     if (guarded?.kind === "drop" || guarded?.kind === "settle") {
       return this.#decided(record, this.#parts.decisions.follow(record, this.#pass.plan, options), making);
@@ -348,13 +371,14 @@ class Turn {
   #ended(record: ExecutionRecord, end: End | null, plan: Plan | null, making: Making): Change | null {
     if (end === null || plan === null) return null;
     if (!isBranches(end)) return this.#parts.decisions.applyOutcome(record, end, plan, making);
-    if (end.length === 0) return openMore(record, plan, making);
+    const opening = { ...making, mayOpen: !this.#host.isStopping };
+    if (end.length === 0) return openMore(record, plan, opening);
     let change: Change | null = null;
     for (const { name, outcome } of end) {
       const current: ExecutionRecord = change === null ? record : advance(record, change);
       if (current.execution.openBranches === null) break;
       const rows = making.rows + (change?.attempts.length ?? 0);
-      const ended = endBranch(current, name, outcome, plan, { ...making, rows });
+      const ended = this.#parts.decisions.endBranch(current, name, outcome, plan, { ...opening, rows });
       change = change === null ? ended : join(change, ended);
     }
     return change;
@@ -409,6 +433,12 @@ class Turn {
     const attempt = new OpenAttempt(token);
     this.#host.hold(attempt, record);
     return attempt;
+  }
+
+  /** Whether it is what a workflow's function has returned that the database may not take; it is not tried again. */
+  #refusesOutput(answer: Extract<CommitAnswer, { kind: "rejected" }>, { change }: Made): boolean {
+    if (answer.reason !== "refused" || this.#pass === null || change.execution.output === null) return false;
+    return this.#pass.refuseOutput(answer.detail);
   }
 
   /** A result that the database refuses is no different from one that JSON cannot keep. */
@@ -506,6 +536,7 @@ class Turn {
     if (decided.kind === "dropped") throw new Overtaken();
     const answer = await transaction.commit(decided.change);
     if (answer.kind === "rejected") {
+      if (this.#refusesOutput(answer, decided)) throw new Overtaken();
       const refused = this.#rejected(answer, end);
       throw new RolledBack(isBranches(refused) ? refused[0]!.outcome : refused);
     }

@@ -9,6 +9,7 @@ const BY_NUMBER: Readonly<Record<number, Trouble>> = {
   1205: "conflict", // waited too long for a lock; only the statement is undone
   1213: "conflict", // deadlock
   1412: "conflict", // the table's definition was changed by a migration
+  3101: "conflict", // another member of the group changed the same rows (MySQL)
 
   1053: "lost", // shutdown in progress
   1077: "lost", // shutdown

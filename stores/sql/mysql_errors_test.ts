@@ -11,6 +11,7 @@ Deno.test("troubleOf() knows the driver's errors by their number, code or words"
     [driverError({ errno: 1213, code: "ER_LOCK_DEADLOCK" }), "conflict"],
     [driverError({ errno: 1205 }), "conflict"],
     [driverError({ errno: 1020 }), "conflict"],
+    [driverError({ errno: 3101 }), "conflict"],
     [driverError({ errno: 1927 }), "lost"],
     [driverError({ code: "PROTOCOL_CONNECTION_LOST", fatal: true }), "lost"],
     [driverError({ code: "ECONNREFUSED", errno: -111 }), "lost"],

@@ -15,6 +15,7 @@ import {
   pieces,
   rowTable,
   withoutTwins,
+  withSorted,
 } from "./postgres_batch.ts";
 import { goingRound } from "./postgres_locked.ts";
 import { change as run, type Row, rows, type SqlValue, type Steps, type Work } from "./work.ts";
@@ -54,8 +55,12 @@ const CONSUMED: readonly BatchColumn[] = [
   { name: "at", type: "instant" },
 ];
 
-/** The committer of PostgreSQL. */
-export function postgresCommitter(dialect: Dialect, { progress, newAttempt, operation }: Mappings): PostgresCommitter {
+/** The committer of PostgreSQL; `limitsLocks` as {@linkcode withSorted} says. */
+export function postgresCommitter(
+  dialect: Dialect,
+  { progress, newAttempt, operation }: Mappings,
+  limitsLocks: boolean,
+): PostgresCommitter {
   const executionColumns = [...GUARDS, ...batchColumns(progress)];
   const attemptColumns = batchColumns(newAttempt);
   const operationColumns = batchColumns(operation);
@@ -63,9 +68,7 @@ export function postgresCommitter(dialect: Dialect, { progress, newAttempt, oper
   // The guards stand in the update itself: after a wait for another transaction they are looked at again, on the row
   // as it is then. The rows are taken in the order of the ids, so that two batches wait instead of deadlocking.
   const updateFrom = (table: TableOf) =>
-    `with input as materialized (
-      select * from ${table("input", executionColumns)} order by guard_id collate "C"
-    ), updated as (
+    `${withSorted(table("input", executionColumns), "guard_id", limitsLocks)}, updated as (
       update saga_executions as execution set ${
       progress.columns.map((name) => `"${name}" = input."${name}"`).join(", ")
     }

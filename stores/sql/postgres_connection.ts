@@ -4,6 +4,7 @@ import pg from "pg";
 import type { Json } from "../../src/domain/json.ts";
 import { SagaError } from "../../src/errors.ts";
 import type { Source } from "./lender.ts";
+import { LOCK_LIMIT } from "./postgres_batch.ts";
 import { breaksConnection, troubleOf } from "./postgres_errors.ts";
 import type { Answer, Row, Statement } from "./work.ts";
 
@@ -94,12 +95,12 @@ export interface PostgresJsPool extends PostgresJs {
 }
 
 /**
- * The settings of our own sessions. Nobody's batch waits for long behind somebody else's transaction. The plans of
- * prepared statements are made when the tables are new and all but empty, and kept: from then on every commit would read
- * the whole table, if the planner were not told to look into the index also where there is little to be read.
+ * The settings of our own sessions. The plans of prepared statements are made when the tables are new and all but empty,
+ * and kept: from then on every commit would read the whole table, if the planner were not told to look into the index
+ * also where there is little to be read.
  */
 const SETTINGS: Readonly<Record<string, string>> = {
-  lock_timeout: "'1s'",
+  lock_timeout: `'${LOCK_LIMIT}'`,
   enable_seqscan: "off",
   enable_hashjoin: "off",
   enable_mergejoin: "off",
@@ -107,12 +108,14 @@ const SETTINGS: Readonly<Record<string, string>> = {
 };
 
 /** A process that is frozen, or a machine that is gone, in the middle of a body must not keep its locks for ever. */
-const IDLE_LIMIT = "set idle_in_transaction_session_timeout = '30s'";
+const IDLE_LIMIT = "idle_in_transaction_session_timeout = '30s'";
 
 /** Gives a session of ours its settings. */
-const SET_UP = `${settings("set", (value) => `= ${value}`)}; ${IDLE_LIMIT}`;
+const SET_UP = `${settings("set", (value) => `= ${value}`)}; set ${IDLE_LIMIT}`;
 /** Gives the user's statements theirs, until the transaction ends. */
 export const SET_BACK: string = settings("set local", () => "to default");
+/** For a session that is lent by a pooler, until the transaction ends. */
+export const SET_LIMIT: string = `set local ${IDLE_LIMIT}`;
 
 function settings(set: string, to: (value: string) => string): string {
   return Object.entries(SETTINGS).map(([name, value]) => `${set} ${name} ${to(value)}`).join("; ");

@@ -5,7 +5,16 @@ import type { InsertAnswer } from "../../src/store.ts";
 import { listOf, type Mappings } from "./columns.ts";
 import type { Dialect } from "./dialect.ts";
 import { INSERTED, type Inserter, nothingInTheWay } from "./insert.ts";
-import { batchColumns, batchTable, batchValues, lengthOf, pieces, rowTable, withoutTwins } from "./postgres_batch.ts";
+import {
+  batchColumns,
+  batchTable,
+  batchValues,
+  lengthOf,
+  pieces,
+  rowTable,
+  withoutTwins,
+  withSorted,
+} from "./postgres_batch.ts";
 import { TEXTS } from "./postgres_dialect.ts";
 import { type Row, rows, type SqlValue, type Steps } from "./work.ts";
 
@@ -18,15 +27,19 @@ interface Prepared {
 /** What was in the way may have gone by the time that it is looked for: then the insert is tried again. */
 const MAX_TRIES = 5;
 
-/** The inserter of PostgreSQL. Its work needs no transaction: each of its statements stands for itself. */
-export function postgresInserter(dialect: Dialect, { execution: mapping }: Mappings): Inserter {
+/** The inserter of PostgreSQL; `limitsLocks` as {@linkcode withSorted} says. Its work needs no transaction: each of its statements stands for itself. */
+export function postgresInserter(
+  dialect: Dialect,
+  { execution: mapping }: Mappings,
+  limitsLocks: boolean,
+): Inserter {
   const columns = batchColumns(mapping);
   const names = listOf(mapping.columns);
   // In the order of the ids, so that two batches that overlap wait for each other instead of deadlocking.
   const insertFrom = (table: string) =>
     dialect.text(
-      `insert into saga_executions (${names}) select ${names} from ${table}
-        order by id collate "C" on conflict do nothing returning id`,
+      `${withSorted(table, "id", limitsLocks)}
+      insert into saga_executions (${names}) select ${names} from input on conflict do nothing returning id`,
     );
   const insertMany = insertFrom(batchTable("input", columns));
   const insertOne = insertFrom(rowTable("input", columns));

@@ -45,11 +45,21 @@ export type PostgresWork =
     lockSchema(): Work<void>;
   };
 
+/** How a store on PostgreSQL works. */
+export interface PostgresWorkOptions {
+  /**
+   * Whether batches say themselves how long they wait for locks. Not for work within a transaction of the user's, which
+   * would keep the setting.
+   */
+  readonly limitsLocks?: boolean;
+  readonly migrations?: readonly Migration[];
+}
+
 /** The work of a store in PostgreSQL's dialect. */
 export function postgresWork(
   dialect: Dialect,
   schema: string | null,
-  migrations: readonly Migration[] = MIGRATIONS,
+  { limitsLocks = false, migrations = MIGRATIONS }: PostgresWorkOptions = {},
 ): PostgresWork {
   const maps = mappings(dialect);
   const now = `select ${microseconds("clock_timestamp()")} as now`;
@@ -59,10 +69,10 @@ export function postgresWork(
 
   return {
     ...migrator(dialect, migrations),
-    ...postgresInserter(dialect, maps),
+    ...postgresInserter(dialect, maps, limitsLocks),
     ...postgresLoader(dialect, maps),
-    ...postgresCommitter(dialect, maps),
-    ...postgresRenewer(dialect),
+    ...postgresCommitter(dialect, maps, limitsLocks),
+    ...postgresRenewer(dialect, limitsLocks),
     ...postgresClaimer(dialect),
     ...postgresSignaller(dialect, maps),
     ...pruner(dialect),

@@ -4,6 +4,7 @@ import type { Attempt, ExecutionRecord, Instant } from "../../src/domain/record.
 import type { VirtualClock } from "../virtual_clock.ts";
 import type { Dice } from "./dice.ts";
 import type { Faults } from "./faults.ts";
+import type { SimulatedEnd } from "./scenario.ts";
 
 /** One line of a history. */
 export interface HistoryLine {
@@ -30,6 +31,10 @@ export class World {
   readonly faults: Faults;
   /** Executions as the store has them. */
   readonly truth = new Map<string, ExecutionRecord>();
+  /** A signal that a step has waited for, by execution and step. */
+  readonly awaited = new Map<string, string>();
+  /** Those of them that were deleted, as they were last. */
+  readonly pruned = new Map<string, SimulatedEnd>();
   /** Told of every write. */
   onWrite: (before: ExecutionRecord | null, after: ExecutionRecord) => void = () => {};
   /** Attempts whose code runs, in whatever process, and in which they were begun last. */

@@ -1,16 +1,18 @@
-/** Runs checkouts in several processes on one SQLite file while their workers are killed. */
+/** Runs checkouts in several processes on one database while their workers are killed. */
 
 import { Engine, type Store } from "@leveret/saga";
-import { sqliteStore } from "@leveret/saga/sqlite";
 import { Ledger } from "../../examples/ledger.ts";
 import { type Audit, audit, type Fault } from "./audit.ts";
 import { checkout, type Order, STEPS } from "./checkout.ts";
+import { createDatabase, openStore, type StoreKind } from "../servers/database.ts";
 import { Fleet, pause } from "./fleet.ts";
 import { startCheckouts, untilEnded } from "./load.ts";
 import type { KillWorkerSettings } from "./worker.ts";
 
 /** How many, how often. */
 export interface KillOptions {
+  /** Where the state is kept: a file, or a database of the run's own on the machine's server. */
+  readonly store: "sqlite" | StoreKind;
   readonly executions: number;
   /** Processes. */
   readonly processes: number;
@@ -48,14 +50,18 @@ const CONCURRENCY = 50;
 export async function kill(options: KillOptions, stop?: AbortSignal): Promise<KillReport> {
   const dir = await Deno.makeTempDir({ prefix: "leveret-kill-" });
   const ledger = new Ledger(`${dir}/ledger.sqlite`, "the driver");
-  const store = sqliteStore({ path: `${dir}/store.sqlite` });
+  const database = options.store === "sqlite"
+    ? { url: `${dir}/store.sqlite`, drop: () => Promise.resolve() }
+    : await createDatabase(options.store);
+  const store = openStore(options.store, database.url);
   const fleet = new Fleet<KillWorkerSettings>({
     size: options.processes,
     script: new URL("./worker.ts", import.meta.url),
+    permissions: ["--allow-read", "--allow-write", "--allow-net", "--allow-env", "--allow-sys"],
     random: Math.random,
     settings: (name) => ({
       name,
-      storePath: `${dir}/store.sqlite`,
+      store: { kind: options.store, url: database.url },
       ledgerPath: `${dir}/ledger.sqlite`,
       workers: options.workers,
       concurrency: CONCURRENCY,
@@ -82,6 +88,7 @@ export async function kill(options: KillOptions, stop?: AbortSignal): Promise<Ki
   } finally {
     await fleet.killAll();
     await store.close();
+    await database.drop();
     ledger.close();
     await Deno.remove(dir, { recursive: true });
   }

@@ -1,12 +1,13 @@
-/** Databases of the chaos test: one of its own on the server, whose connections can be cut from inside the server. */
+/** A database of the run's own on the machine's server, which can cut its connections from inside. */
 
 import type { Store } from "@leveret/saga";
 import { createConnection } from "mysql2/promise";
 import pg from "pg";
 import { mysqlStore } from "@leveret/saga/mysql";
 import { postgresStore } from "@leveret/saga/postgres";
+import { sqliteStore } from "@leveret/saga/sqlite";
 
-/** Stores that the test knows. */
+/** Stores on a server. */
 export type StoreKind = "postgres" | "mysql";
 
 /** A database of the run's own. */
@@ -36,8 +37,9 @@ export function createDatabase(kind: StoreKind): Promise<ChaosDatabase> {
   return kind === "postgres" ? createPostgres(name) : createMysql(name);
 }
 
-/** Opens the store in it. */
-export function openStore(kind: StoreKind, url: string): Store {
+/** Opens the store in a database, or in a file. */
+export function openStore(kind: StoreKind | "sqlite", url: string): Store {
+  if (kind === "sqlite") return sqliteStore({ path: url });
   return kind === "postgres" ? postgresStore({ url, poolSize: POOL_SIZE }) : mysqlStore({ url, poolSize: POOL_SIZE });
 }
 
