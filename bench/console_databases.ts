@@ -1,10 +1,11 @@
 /** Databases with a week of executions in them, for the console and what it asks. */
 
 import type { DatabaseSync } from "node:sqlite";
+import { createConnection } from "mysql2/promise";
 import pg from "pg";
 import { postgresStore } from "../stores/postgres.ts";
 import { sqliteStore } from "../stores/sqlite.ts";
-import { postgresSeed, type SeedOptions, seedStatements, sqliteSeed } from "./console_seed.ts";
+import { mysqlSeed, postgresSeed, type SeedOptions, seedStatements, sqliteSeed } from "./console_seed.ts";
 
 /** Puts a week of executions into an SQLite database, whose tables are made if they are not there. */
 export async function seedSqlite(database: DatabaseSync, options: SeedOptions): Promise<void> {
@@ -45,6 +46,19 @@ export async function fillPostgres(url: string, schema: string, options: SeedOpt
       await client.query(`vacuum analyze ${schema}.${table}`);
     }
   });
+}
+
+/** Puts a week of executions into the tables of a MariaDB database. */
+export async function fillMariadb(url: string, options: SeedOptions): Promise<void> {
+  const connection = await createConnection({ uri: url });
+  try {
+    // It counts up to the number of executions in a statement.
+    await connection.query("set session max_recursive_iterations = 1000000");
+    for (const sql of seedStatements(mysqlSeed, options)) await connection.query(sql);
+    await connection.query("analyze table saga_executions, saga_step_attempts");
+  } finally {
+    await connection.end();
+  }
 }
 
 /** Drops a database, whoever is connected to it. */

@@ -288,7 +288,7 @@ function insertAttempts(
     result: `case when status = 'succeeded' then ${
       json(concat(`'{"reservation":{"id":"r-'`, "i * 31", `'"}}'`))
     } else null end`,
-    undo: "'none'",
+    '"undo"': "'none'",
     '"key"': concat("'k-'", "i", "'-'", "place"),
     worker: concat("'worker-'", "i % 8"),
   };
@@ -346,7 +346,7 @@ export const mysqlSeed: SeedDialect = {
   instant: (microseconds) => `(${microseconds})`,
   json: (text) => text,
   concat: (...parts) => `concat(${parts.join(", ")})`,
-  text: (sql) => sql.replaceAll(/"(partition|key)"/g, "`$1`").replaceAll(" / 10 as began", " div 10 as began"),
+  text: (sql) => sql.replaceAll(/"(partition|key|undo)"/g, "`$1`").replaceAll(" / 10 as began", " div 10 as began"),
 };
 
 function counted(from: number, to: number): string {

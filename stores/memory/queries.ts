@@ -88,10 +88,10 @@ function list(records: readonly ExecutionRecord[], query: ListQuery): ExecutionP
   const { filter, sort, limit, after, maxRows, lateness } = query;
   const { candidates, isFailuresCut } = candidatesOf(records, query);
   const order = orderOf(sort);
-  const sorted = candidates.toSorted((one, other) => comparePlaces(placeOf(one, sort), placeOf(other, sort), order));
-  const rest = after === null
-    ? sorted
-    : sorted.filter((record) => comparePlaces(placeOf(record, sort), after, order) > 0);
+  const rest = candidates.map((record) => ({ record, place: placeOf(record, sort) }))
+    .filter(({ place }) => after === null || comparePlaces(place, after, order) > 0)
+    .sort((one, other) => comparePlaces(one.place, other.place, order))
+    .map(({ record }) => record);
   const isLookedThrough = needsSearch(filter);
   const searched = isLookedThrough ? rest.slice(0, maxRows) : rest;
   const found = isLookedThrough ? searched.filter((record) => isFound(record, filter)) : searched;
@@ -184,11 +184,10 @@ function comparePlaces(one: Place, other: Place, order: number): number {
 function count(records: readonly ExecutionRecord[], query: CountQuery): Counts {
   const { by, filter, cap, maxRows } = query;
   const { candidates, isFailuresCut } = candidatesOf(records, query);
-  const newest = { by: "started" } as const;
-  const sorted = candidates.toSorted((one, other) => comparePlaces(placeOf(one, newest), placeOf(other, newest), -1));
   const isFew = filter.ids !== undefined || filter.error !== undefined;
   const isTogether = by === "step" || filter.context !== undefined;
   const isBounded = by === "step" || (needsSearch(filter) && !isFew);
+  const sorted = isBounded ? candidates.toSorted(latestFirst) : candidates;
   const lanes = isTogether ? [sorted] : [...Map.groupBy(sorted, (record) => keyOf(record, by)).values()];
   const groups = new Map<string, { value: string; sagaName: string | null; count: number; isAtLeast: boolean }>();
   for (const lane of lanes) {
@@ -474,16 +473,17 @@ function percentile(sorted: readonly number[], percent: number): number {
   return sorted[Math.ceil((percent * sorted.length) / 100) - 1]!;
 }
 
+function latestFirst({ execution: one }: ExecutionRecord, { execution: other }: ExecutionRecord): number {
+  return other.startedAt - one.startedAt || compareText(other.id, one.id);
+}
+
 /** Of each saga so many, those that were started last. */
 function latestOfEach(
   records: readonly ExecutionRecord[],
   maxRows: number,
 ): { readonly latest: readonly ExecutionRecord[]; readonly isCut: boolean } {
-  const newest = { by: "started" } as const;
   const sagas = [...Map.groupBy(records, ({ execution }) => execution.sagaName).values()];
-  const latest = sagas.flatMap((members) =>
-    members.sort((one, other) => comparePlaces(placeOf(one, newest), placeOf(other, newest), -1)).slice(0, maxRows)
-  );
+  const latest = sagas.flatMap((members) => members.sort(latestFirst).slice(0, maxRows));
   return { latest, isCut: sagas.some((members) => members.length > maxRows) };
 }
 
