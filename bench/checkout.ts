@@ -1,6 +1,7 @@
 /** What is measured: a checkout of three asynchronous steps that each return about 100 bytes of JSON. */
 
 import { Engine, saga } from "../mod.ts";
+import type { Exchange } from "../src/exchange.ts";
 import type { Store } from "../src/store.ts";
 
 const NOTE = "as long as what a payment service answers, give or take";
@@ -32,15 +33,36 @@ export interface CheckoutEngine {
 export function checkoutEngine(store: Store, concurrency: number): CheckoutEngine {
   const engine = new Engine({ store, definitions: [checkout] });
   engine.work({ partitions: { default: { concurrency } } });
+  return { run: (order) => runThrough(order, engine, engine), close: () => engine.close() };
+}
+
+/**
+ * Opens two engines on a store, each with an exchange: one starts checkouts, the other works, and hears of each by a
+ * message. Both are left open at the end, store and exchanges.
+ */
+export function apartEngines(
+  store: Store,
+  concurrency: number,
+  exchanges: { readonly starting: Exchange; readonly working: Exchange },
+): CheckoutEngine {
+  const starting = new Engine({ store, exchange: exchanges.starting, definitions: [checkout] });
+  const working = new Engine({ store, exchange: exchanges.working, definitions: [checkout] });
+  working.work({ partitions: { default: { concurrency } } });
   return {
-    async run(order) {
-      const { execution } = await engine.start(checkout, { input: inputOf(order) });
-      const { status } = await engine.wait(execution.id);
-      if (status !== "completed") throw new Error(`Cannot count execution "${execution.id}": it is ${status}`);
-      return execution.id;
+    run: (order) => runThrough(order, starting, working),
+    async close() {
+      await starting.close();
+      await working.close();
     },
-    close: () => engine.close(),
   };
+}
+
+async function runThrough(order: number, starting: Engine, working: Engine): Promise<string> {
+  const { execution } = await starting.start(checkout, { input: inputOf(order) });
+  // By the one that works: it is in this process and knows of the end at once, while the other one would have to ask.
+  const { status } = await working.wait(execution.id);
+  if (status !== "completed") throw new Error(`Cannot count execution "${execution.id}": it is ${status}`);
+  return execution.id;
 }
 
 /** Runs `n` checkouts with so many in flight; resolves with how many came to their end each second. */
