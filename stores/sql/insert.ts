@@ -5,12 +5,19 @@ import { SagaError, show } from "../../src/errors.ts";
 import type { InsertAnswer } from "../../src/store.ts";
 import { insertInto, type Mappings } from "./columns.ts";
 import type { Dialect } from "./dialect.ts";
-import { change, rows, type Steps, type Work } from "./work.ts";
+import { change, rows, type SqlValue, type Steps, type Work } from "./work.ts";
 
 /** Inserts executions. */
 export interface Inserter {
   /** Each execution whole or not at all: an insert is one statement. Throws `not_storable` before any is written. */
   insert(executions: readonly Execution[]): Work<readonly InsertAnswer[]>;
+}
+
+/** A row with its values made ready. */
+interface Ready {
+  readonly id: string;
+  readonly slot: string | null;
+  readonly values: readonly SqlValue[];
 }
 
 /** The inserter of a database. */
@@ -28,17 +35,19 @@ export function inserter(dialect: Dialect, { execution: mapping }: Mappings): In
     throw new SagaError("internal", `Cannot insert execution ${show(id)}: refused, but nothing is in its way`);
   }
 
+  function* insertEach(ready: readonly Ready[]): Steps<readonly InsertAnswer[]> {
+    const answers: InsertAnswer[] = [];
+    for (const { id, slot, values } of ready) {
+      const inserted = yield* change(insert, values);
+      answers.push(inserted === 1 ? { kind: "inserted" } : yield* whoIsInTheWay(id, slot));
+    }
+    return answers;
+  }
+
   return {
     insert(executions) {
-      const rows = executions.map((row) => ({ id: row.id, slot: row.activeSlot, values: mapping.encode(row) }));
-      return function* () {
-        const answers: InsertAnswer[] = [];
-        for (const { id, slot, values } of rows) {
-          const inserted = yield* change(insert, values);
-          answers.push(inserted === 1 ? { kind: "inserted" } : yield* whoIsInTheWay(id, slot));
-        }
-        return answers;
-      };
+      const ready = executions.map((row) => ({ id: row.id, slot: row.activeSlot, values: mapping.encode(row) }));
+      return () => insertEach(ready);
     },
   };
 }

@@ -181,32 +181,32 @@ export function postgresCommitter(dialect: Dialect, { progress, attempt, operati
     return { kind: "rejected", reason: "active_key_taken", holder: String(holder.id) };
   }
 
+  function* commitAll(changes: readonly PostgresChange[]): Steps<readonly CommitAnswer[]> {
+    const answers = new Map<PostgresChange, CommitAnswer>();
+    for (const one of changes) if (one.values === null) answers.set(one, refused(one));
+    let left = changes.filter((one) => one.values !== null);
+    while (left.length > 0) {
+      const { first, rest } = withoutTwins(left, ({ executionId }) => [executionId]);
+      for (const piece of pieces(first, ({ values }) => values!.length)) {
+        yield* goRound(piece, (part) => applyAll(part, answers));
+      }
+      // A twin that was made on top of the first would pass the guards now.
+      const committed = new Set(
+        first.filter((one) => answers.get(one) === COMMITTED).map(({ executionId }) => executionId),
+      );
+      for (const one of rest) if (committed.has(one.executionId)) answers.set(one, STALE);
+      left = rest.filter((one) => !answers.has(one));
+    }
+    return changes.map((one) => answers.get(one)!);
+  }
+
   return {
     prepare(changes, now) {
       const at = now === null ? null : encodeInstant(dialect, now, "consumed_at");
       return changes.map((change) => prepareOne(change, at));
     },
 
-    commit(changes) {
-      return function* () {
-        const answers = new Map<PostgresChange, CommitAnswer>();
-        for (const one of changes) if (one.values === null) answers.set(one, refused(one));
-        let left = changes.filter((one) => one.values !== null);
-        while (left.length > 0) {
-          const { first, rest } = withoutTwins(left, ({ executionId }) => [executionId]);
-          for (const piece of pieces(first, ({ values }) => values!.length)) {
-            yield* goRound(piece, (part) => applyAll(part, answers));
-          }
-          // A twin that was made on top of the first would pass the guards now.
-          const committed = new Set(
-            first.filter((one) => answers.get(one) === COMMITTED).map(({ executionId }) => executionId),
-          );
-          for (const one of rest) if (committed.has(one.executionId)) answers.set(one, STALE);
-          left = rest.filter((one) => !answers.has(one));
-        }
-        return changes.map((one) => answers.get(one)!);
-      };
-    },
+    commit: (changes) => () => commitAll(changes),
 
     commitWithin(one) {
       return function* () {
