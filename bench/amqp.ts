@@ -42,7 +42,7 @@ export async function amqpSubject(options: BenchOptions): Promise<Subject> {
       idlePerSecond: 0.5,
       rivals: { local: 0.7 },
     },
-    setup: { ...places.setup, ...broker },
+    setup: { ...places.setup, ...broker, inFlight: 2 * concurrency },
     open: (place) => openApart(place, [exchange(prefix), exchange(prefix)]),
     openFloor: (place) => places.openFloor(place),
     async rivals(): Promise<Readonly<Record<string, OpenEngine>>> {

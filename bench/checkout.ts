@@ -24,6 +24,8 @@ export function inputOf(order: number): { orderId: string; cents: number } {
 
 /** An engine that runs checkouts, with a worker of its own. */
 export interface CheckoutEngine {
+  /** How many checkouts are to be under way at once, so that its worker never waits for one. */
+  readonly inFlight: number;
   /** Runs one checkout from its start to its end; resolves with its id. */
   run(order: number): Promise<string>;
   close(): Promise<void>;
@@ -33,7 +35,11 @@ export interface CheckoutEngine {
 export function checkoutEngine(store: Store, concurrency: number): CheckoutEngine {
   const engine = new Engine({ store, definitions: [checkout] });
   engine.work({ partitions: { default: { concurrency } } });
-  return { run: (order) => runThrough(order, engine, engine), close: () => engine.close() };
+  return {
+    inFlight: concurrency,
+    run: (order) => runThrough(order, engine, engine),
+    close: () => engine.close(),
+  };
 }
 
 /**
@@ -49,6 +55,8 @@ export function apartEngines(
   const working = new Engine({ store, exchange: exchanges.working, definitions: [checkout] });
   working.work({ partitions: { default: { concurrency } } });
   return {
+    // As many again as the worker takes are being started, or on their way to it.
+    inFlight: 2 * concurrency,
     run: (order) => runThrough(order, starting, working),
     async close() {
       await starting.close();
@@ -65,17 +73,14 @@ async function runThrough(order: number, starting: Engine, working: Engine): Pro
   return execution.id;
 }
 
-/** Runs `n` checkouts with so many in flight; resolves with how many came to their end each second. */
-export async function throughput(
-  engine: CheckoutEngine,
-  { n, concurrency }: { readonly n: number; readonly concurrency: number },
-): Promise<number> {
+/** Runs `n` checkouts, many at once; resolves with how many came to their end each second. */
+export async function throughput(engine: CheckoutEngine, n: number): Promise<number> {
   let started = 0;
   const lane = async () => {
     while (started < n) await engine.run(started++);
   };
   const begin = performance.now();
-  await Promise.all(Array.from({ length: Math.min(n, concurrency) }, lane));
+  await Promise.all(Array.from({ length: Math.min(n, engine.inFlight) }, lane));
   return n / (performance.now() - begin) * 1_000;
 }
 

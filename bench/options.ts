@@ -98,7 +98,7 @@ Options
   --n <number>            executions in each round (${FULL.n})
   --only <name[,name…]>   these measurements only
   --quick                 small numbers, to see in seconds that everything runs
-  --concurrency <number>  executions in flight (${FULL.concurrency})
+  --concurrency <number>  executions in flight; of amqp, worked on at once (${FULL.concurrency})
   --rounds <number>       rounds, engine and floor in turn; medians are printed (${FULL.rounds})
   --finished <number>     finished executions in the tables of million (${FULL.finished}; on a server ${FINISHED_ON_SERVER})
   --pool <number>         connections of a store to its server (${FULL.pool})

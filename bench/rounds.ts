@@ -64,10 +64,10 @@ export async function commonFigures(
   options: BenchOptions,
   { afterRound }: { readonly afterRound?: () => void } = {},
 ): Promise<Measured> {
-  const { n, concurrency, rounds } = options;
+  const { n, rounds } = options;
   const { engine, floor, rivals } = pair;
   const laneOf = (open: OpenEngine): Lane => ({
-    run: (count) => throughput(open.engine, { n: count, concurrency }),
+    run: (count) => throughput(open.engine, count),
     read: () => open.read(),
   });
   const lanes: Record<string, Lane> = {
