@@ -34,8 +34,7 @@ async function main([name, ...args]: readonly string[]): Promise<number> {
   if (!isSubject(name)) return refuse(`Cannot measure "${name ?? ""}": it can be ${SUBJECTS.join(", ")}`);
   const options = optionsOf(name, args);
   if (typeof options === "string") return refuse(options);
-  const [first, ...others] = options.only;
-  if (first !== undefined && others.length === 0) return await measureHere(name, first, options);
+  if (!options.isApart || options.only.length === 1) return await measureHere(name, options);
   let failed = 0;
   for (const bench of options.only) if (!(await measureApart(name, args, bench))) failed++;
   return failed === 0 ? 0 : 1;
@@ -46,8 +45,7 @@ function refuse(why: string): number {
   return 2;
 }
 
-async function measureHere(name: SubjectName, bench: BenchName, options: BenchOptions): Promise<number> {
-  console.error(`bench: ${name}.${bench}`);
+async function measureHere(name: SubjectName, options: BenchOptions): Promise<number> {
   const subject = await OPEN[name](options).catch((error) => `Cannot measure ${name}: ${error}`);
   if (typeof subject === "string") {
     console.error(subject);
@@ -57,10 +55,13 @@ async function measureHere(name: SubjectName, bench: BenchName, options: BenchOp
   const stop = () => void subject.close().finally(() => Deno.exit(130));
   for (const signal of ["SIGINT", "SIGTERM"] as const) Deno.addSignalListener(signal, stop);
   try {
-    const line = await measure(bench, subject, options);
-    console.log(printed(line));
-    for (const [what, { bar, isMet, value }] of Object.entries(line.bars)) {
-      console.error(`bench:   ${isMet ? "yes" : "NO"}: ${what}: ${rounded(value)}, bar ${rounded(bar)}`);
+    for (const bench of options.only) {
+      console.error(`bench: ${name}.${bench}`);
+      const line = await measure(bench, subject, options);
+      console.log(printed(line));
+      for (const [what, { bar, isMet, value }] of Object.entries(line.bars)) {
+        console.error(`bench:   ${isMet ? "yes" : "NO"}: ${what}: ${rounded(value)}, bar ${rounded(bar)}`);
+      }
     }
     return 0;
   } finally {

@@ -33,6 +33,8 @@ export interface BenchOptions {
   readonly settleSeconds: number;
   /** For how long `idle` looks on. */
   readonly idleSeconds: number;
+  /** Whether each measurement has a process, and databases, of its own. */
+  readonly isApart: boolean;
   /** Connections of each store to its server, at most. */
   readonly pool: number;
   /** Where files are made; the system's temporary folder if null. */
@@ -50,6 +52,7 @@ export const FULL: BenchOptions = {
   // V8 gives back the memory of a busy time once, about half a minute after it, with 50 ms of CPU.
   settleSeconds: 40,
   idleSeconds: 30,
+  isApart: true,
   pool: 10,
   dir: null,
 };
@@ -66,6 +69,7 @@ export const QUICK: BenchOptions = {
   finished: 2_000,
   settleSeconds: 1,
   idleSeconds: 2,
+  isApart: false,
 };
 
 /** What is asked of a subject by nothing but its name, or by `--quick`. */
