@@ -1,6 +1,7 @@
 /** What is measured: a checkout of three asynchronous steps that each return about 100 bytes of JSON. */
 
 import { Engine, saga } from "../mod.ts";
+import type { Exchange } from "../src/exchange.ts";
 import type { Store } from "../src/store.ts";
 
 const NOTE = "as long as what a payment service answers, give or take";
@@ -23,6 +24,8 @@ export function inputOf(order: number): { orderId: string; cents: number } {
 
 /** An engine that runs checkouts, with a worker of its own. */
 export interface CheckoutEngine {
+  /** How many checkouts are to be under way at once, so that its worker never waits for one. */
+  readonly inFlight: number;
   /** Runs one checkout from its start to its end; resolves with its id. */
   run(order: number): Promise<string>;
   close(): Promise<void>;
@@ -33,27 +36,51 @@ export function checkoutEngine(store: Store, concurrency: number): CheckoutEngin
   const engine = new Engine({ store, definitions: [checkout] });
   engine.work({ partitions: { default: { concurrency } } });
   return {
-    async run(order) {
-      const { execution } = await engine.start(checkout, { input: inputOf(order) });
-      const { status } = await engine.wait(execution.id);
-      if (status !== "completed") throw new Error(`Cannot count execution "${execution.id}": it is ${status}`);
-      return execution.id;
-    },
+    inFlight: concurrency,
+    run: (order) => runThrough(order, engine, engine),
     close: () => engine.close(),
   };
 }
 
-/** Runs `n` checkouts with so many in flight; resolves with how many came to their end each second. */
-export async function throughput(
-  engine: CheckoutEngine,
-  { n, concurrency }: { readonly n: number; readonly concurrency: number },
-): Promise<number> {
+/**
+ * Opens two engines on a store, each with an exchange: one starts checkouts, the other works, and hears of each by a
+ * message. Both are left open at the end, store and exchanges.
+ */
+export function apartEngines(
+  store: Store,
+  concurrency: number,
+  exchanges: { readonly starting: Exchange; readonly working: Exchange },
+): CheckoutEngine {
+  const starting = new Engine({ store, exchange: exchanges.starting, definitions: [checkout] });
+  const working = new Engine({ store, exchange: exchanges.working, definitions: [checkout] });
+  working.work({ partitions: { default: { concurrency } } });
+  return {
+    // As many again as the worker takes are being started, or on their way to it.
+    inFlight: 2 * concurrency,
+    run: (order) => runThrough(order, starting, working),
+    async close() {
+      await starting.close();
+      await working.close();
+    },
+  };
+}
+
+async function runThrough(order: number, starting: Engine, working: Engine): Promise<string> {
+  const { execution } = await starting.start(checkout, { input: inputOf(order) });
+  // By the one that works: it is in this process and knows of the end at once, while the other one would have to ask.
+  const { status } = await working.wait(execution.id);
+  if (status !== "completed") throw new Error(`Cannot count execution "${execution.id}": it is ${status}`);
+  return execution.id;
+}
+
+/** Runs `n` checkouts, many at once; resolves with how many came to their end each second. */
+export async function throughput(engine: CheckoutEngine, n: number): Promise<number> {
   let started = 0;
   const lane = async () => {
     while (started < n) await engine.run(started++);
   };
   const begin = performance.now();
-  await Promise.all(Array.from({ length: Math.min(n, concurrency) }, lane));
+  await Promise.all(Array.from({ length: Math.min(n, engine.inFlight) }, lane));
   return n / (performance.now() - begin) * 1_000;
 }
 

@@ -1,5 +1,6 @@
 /** What the bench prints: one line of JSON for each measurement. */
 
+import type { Bar } from "./bar.ts";
 import { rounded } from "./statistics.ts";
 
 /** What is known of throughput and of a lone execution, whatever else a measurement is about. */
@@ -19,14 +20,14 @@ export interface CommonFigures {
   readonly commitsPerExecution: number;
   /** Guarded writes for each execution: its insert, and one for each step. */
   readonly writesPerExecution: number;
+  /** What a server counts, for each execution: `statementsPerExecution`, and the same of the floor. */
+  readonly [figure: string]: unknown;
 }
 
 /** What a measurement came to. */
 export interface Figures extends CommonFigures {
   /** What was to come out, and whether it did. */
-  readonly targets: Readonly<Record<string, boolean>>;
-  /** Figures of this measurement only. */
-  readonly [figure: string]: unknown;
+  readonly bars: Readonly<Record<string, Bar>>;
 }
 
 /** A measurement, with its circumstances. */
@@ -41,15 +42,13 @@ export interface BenchLine extends Figures {
 /** On what it was measured: numbers of two machines cannot be compared, nor those of two file systems. */
 export interface Setup {
   readonly cores: number;
+  /** Processes that wanted to run when it began, averaged over a minute: with more than none the machine is not quiet. */
+  readonly load: number;
   readonly deno: string;
   readonly v8: string;
-  readonly sqlite: string;
-  readonly synchronous: string;
-  readonly journal: string;
   readonly concurrency: number;
-  readonly fileSystem: string;
-  /** One append and flush of 4 KB to the file system, median: much below 0.1 ms nothing reaches a disk. */
-  readonly flushMs: number;
+  /** Versions, and settings that say what a commit survives. */
+  readonly [setting: string]: unknown;
 }
 
 /** The line as it is printed. */

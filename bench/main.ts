@@ -1,26 +1,45 @@
 /** `deno task bench sqlite` and `bench console`: measures, and prints lines of JSON. `--help` says how to ask. */
 
+import { amqpSubject } from "./amqp.ts";
 import { measureConsole } from "./console.ts";
 import { CONSOLE_USAGE, consoleOptionsOf } from "./console_options.ts";
 import { printed } from "./line.ts";
-import { argumentsFor, type BenchName, type BenchOptions, optionsOf, USAGE } from "./options.ts";
-import { measureSqlite } from "./sqlite.ts";
+import { measure } from "./measurements.ts";
+import { mysqlSubject } from "./mysql.ts";
+import {
+  argumentsFor,
+  type BenchName,
+  type BenchOptions,
+  isSubject,
+  optionsOf,
+  type SubjectName,
+  SUBJECTS,
+  USAGE,
+} from "./options.ts";
+import { postgresSubject } from "./postgres.ts";
+import { sqliteSubject } from "./sqlite.ts";
+import { rounded } from "./statistics.ts";
+import type { Subject } from "./subject.ts";
 
-async function main([store, ...args]: readonly string[]): Promise<number> {
-  if (store === "--help" || store === "-h" || args.includes("--help") || args.includes("-h")) {
-    console.log(store === "console" ? CONSOLE_USAGE : `${USAGE}\n\n${CONSOLE_USAGE}`);
+const OPEN: Readonly<Record<SubjectName, (options: BenchOptions) => Promise<Subject>>> = {
+  sqlite: sqliteSubject,
+  postgres: postgresSubject,
+  mysql: mysqlSubject,
+  amqp: amqpSubject,
+};
+
+async function main([name, ...args]: readonly string[]): Promise<number> {
+  if (name === "--help" || name === "-h" || args.includes("--help") || args.includes("-h")) {
+    console.log(name === "console" ? CONSOLE_USAGE : `${USAGE}\n\n${CONSOLE_USAGE}`);
     return 0;
   }
-  if (store === "console") return await askConsole(args);
-  const options = store === "sqlite" ? optionsOf(args) : `Cannot measure "${store ?? ""}": use sqlite or console`;
-  if (typeof options === "string") {
-    console.error(`${options}\n\n${USAGE}`);
-    return 2;
-  }
-  const [first, ...others] = options.only;
-  if (first !== undefined && others.length === 0) return await measure(first, options);
+  if (name === "console") return await askConsole(args);
+  if (!isSubject(name)) return refuse(`Cannot measure "${name ?? ""}": it can be ${SUBJECTS.join(", ")} or console`);
+  const options = optionsOf(name, args);
+  if (typeof options === "string") return refuse(options);
+  if (!options.isApart || options.only.length === 1) return await measureHere(name, options);
   let failed = 0;
-  for (const bench of options.only) if (!(await measureApart(args, bench))) failed++;
+  for (const bench of options.only) if (!(await measureApart(name, args, bench))) failed++;
   return failed === 0 ? 0 : 1;
 }
 
@@ -34,25 +53,45 @@ async function askConsole(args: readonly string[]): Promise<number> {
   return 0;
 }
 
-async function measure(bench: BenchName, options: BenchOptions): Promise<number> {
-  console.error(`bench: sqlite.${bench}`);
-  const line = await measureSqlite(bench, options);
-  console.log(printed(line));
-  for (const [target, isMet] of Object.entries(line.targets)) {
-    console.error(`bench:   ${isMet ? "yes" : "NO"}: ${target}`);
+function refuse(why: string): number {
+  console.error(`${why}\n\n${USAGE}`);
+  return 2;
+}
+
+async function measureHere(name: SubjectName, options: BenchOptions): Promise<number> {
+  const subject = await OPEN[name](options).catch((error) => `Cannot measure ${name}: ${error}`);
+  if (typeof subject === "string") {
+    console.error(subject);
+    return 1;
   }
-  return 0;
+  // Whoever ends it halfway finds no databases of it left on the server.
+  const stop = () => void subject.close().finally(() => Deno.exit(130));
+  for (const signal of ["SIGINT", "SIGTERM"] as const) Deno.addSignalListener(signal, stop);
+  try {
+    for (const bench of options.only) {
+      console.error(`bench: ${name}.${bench}`);
+      const line = await measure(bench, subject, options);
+      console.log(printed(line));
+      for (const [what, { bar, isMet, value }] of Object.entries(line.bars)) {
+        console.error(`bench:   ${isMet ? "yes" : "NO"}: ${what}: ${rounded(value)}, bar ${rounded(bar)}`);
+      }
+    }
+    return 0;
+  } finally {
+    for (const signal of ["SIGINT", "SIGTERM"] as const) Deno.removeSignalListener(signal, stop);
+    await subject.close();
+  }
 }
 
 /** In a process of its own, so that no measurement inherits the heap, or the compiled code, of another one. */
-async function measureApart(args: readonly string[], bench: BenchName): Promise<boolean> {
+async function measureApart(name: SubjectName, args: readonly string[], bench: BenchName): Promise<boolean> {
   const child = new Deno.Command(Deno.execPath(), {
     args: [
       "run",
       "--allow-all",
       "--v8-flags=--expose-gc",
       import.meta.filename!,
-      "sqlite",
+      name,
       ...argumentsFor(args, bench),
     ],
     stdin: "null",

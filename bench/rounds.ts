@@ -1,38 +1,53 @@
 /** Rounds in turn: engine, floor, engine, floor … so that what else the machine does meets both alike. */
 
-import { type CheckoutEngine, loneTimes, throughput } from "./checkout.ts";
-import type { StoreCounts } from "./counting_store.ts";
+import { loneTimes, throughput } from "./checkout.ts";
 import type { CommonFigures } from "./line.ts";
 import type { BenchOptions } from "./options.ts";
-import type { SqliteFloor } from "./sqlite_floor.ts";
+import type { Counters, OpenEngine, OpenFloor } from "./subject.ts";
 import { median, quantile } from "./statistics.ts";
 
-/** Something whose throughput is measured in turn with others. */
-export type Lane = (n: number) => number | Promise<number>;
+/** Something that is measured in turn with others. */
+export interface Lane {
+  /** Runs so many executions; resolves with how many came to their end each second. */
+  run(n: number): Promise<number>;
+  read(): Promise<Counters>;
+}
 
-/** Runs a round of each lane, then the next of each; resolves with the executions per second of each round, by lane. */
+/** What the rounds of a lane came to, round by round. */
+export interface Rounds {
+  readonly rates: readonly number[];
+  /** What was counted for each execution. */
+  readonly counted: readonly Counters[];
+}
+
+/** Runs a round of each lane, then the next of each. */
 export async function inTurn<Name extends string>(
   lanes: Readonly<Record<Name, Lane>>,
   { n, rounds, afterRound }: { readonly n: number; readonly rounds: number; readonly afterRound?: () => void },
-): Promise<Readonly<Record<Name, number[]>>> {
+): Promise<Readonly<Record<Name, Rounds>>> {
   const names = Object.keys(lanes) as Name[];
-  const rates = Object.fromEntries(names.map((name) => [name, []])) as unknown as Record<Name, number[]>;
+  const results = names.map((name) => ({ lane: lanes[name], rates: [] as number[], counted: [] as Counters[] }));
   // The first executions pay for compiling the code that the others run.
-  for (const name of names) await lanes[name](Math.min(n, WARM_UP));
+  for (const { lane } of results) await lane.run(Math.min(n, WARM_UP));
   for (let round = 0; round < rounds; round++) {
-    for (const name of names) rates[name].push(await lanes[name](n));
+    for (const { lane, rates, counted } of results) {
+      const before = await lane.read();
+      rates.push(await lane.run(n));
+      counted.push(perExecution(before, await lane.read(), n));
+    }
     afterRound?.();
   }
-  return rates;
+  return Object.fromEntries(names.map((name, at) => [name, results[at]!])) as unknown as Record<Name, Rounds>;
 }
 
 const WARM_UP = 2_000;
 
 /** An engine and its floor, as they are measured together. */
 export interface Pair {
-  readonly engine: CheckoutEngine;
-  readonly counts: StoreCounts;
-  readonly floor: SqliteFloor;
+  readonly engine: OpenEngine;
+  readonly floor: OpenFloor;
+  /** Other engines, by their names. */
+  readonly rivals: Readonly<Record<string, OpenEngine>>;
 }
 
 /** The common figures, and what they were made of. */
@@ -45,36 +60,42 @@ export interface Measured {
 
 /** Measures throughput and the lone execution, each next to the floor. */
 export async function commonFigures(
-  { engine, counts, floor }: Pair,
+  pair: Pair,
   options: BenchOptions,
-  others: { readonly lanes?: Readonly<Record<string, Lane>>; readonly afterRound?: () => void } = {},
+  { afterRound }: { readonly afterRound?: () => void } = {},
 ): Promise<Measured> {
-  const { n, concurrency, rounds } = options;
-  const spent = { executions: 0, commits: 0, writes: 0 };
-  const measured = await inTurn<string>({
-    engine: async (count) => {
-      const before = { ...counts };
-      const rate = await throughput(engine, { n: count, concurrency });
-      spent.executions += count;
-      spent.commits += counts.transactions - before.transactions;
-      spent.writes += counts.writes - before.writes;
-      return rate;
-    },
-    floor: (count) => floor.throughput(count),
-    ...others.lanes,
-  }, { n, rounds, ...(others.afterRound === undefined ? {} : { afterRound: others.afterRound }) });
-  const lone = await loneFigures({ engine, counts, floor }, options);
-  const rates = Object.fromEntries(Object.entries(measured).map(([name, values]) => [name, median(values)]));
+  const { n, rounds } = options;
+  const { engine, floor, rivals } = pair;
+  const laneOf = (open: OpenEngine): Lane => ({
+    run: (count) => throughput(open.engine, count),
+    read: () => open.read(),
+  });
+  const lanes: Record<string, Lane> = {
+    engine: laneOf(engine),
+    floor: { run: (count) => floor.throughput(count), read: () => floor.read() },
+  };
+  for (const [name, rival] of Object.entries(rivals)) lanes[name] = laneOf(rival);
+  const measured = await inTurn(lanes, { n, rounds, ...(afterRound === undefined ? {} : { afterRound }) });
+  const lone = await loneFigures(pair, options);
+  const rates: Record<string, number> = {};
+  let counted: Counters = {};
+  for (const [name, rounds] of Object.entries(measured)) {
+    rates[name] = median(rounds.rates);
+    counted = { ...counted, ...middle(name, rounds.counted) };
+  }
+  const { p50Ms, p95Ms, p99Ms, floorP50Ms } = lone;
   const common = {
     n,
-    executionsPerSecond: rates.engine ?? 0,
-    floorExecutionsPerSecond: rates.floor ?? 0,
-    p50Ms: lone.p50Ms,
-    p95Ms: lone.p95Ms,
-    p99Ms: lone.p99Ms,
-    floorP50Ms: lone.floorP50Ms,
-    commitsPerExecution: spent.commits / spent.executions,
-    writesPerExecution: spent.writes / spent.executions,
+    executionsPerSecond: rates.engine!,
+    floorExecutionsPerSecond: rates.floor!,
+    ...Object.fromEntries(Object.keys(rivals).map((name) => [`${name}ExecutionsPerSecond`, rates[name]!])),
+    p50Ms,
+    p95Ms,
+    p99Ms,
+    floorP50Ms,
+    commitsPerExecution: counted.commitsPerExecution!,
+    writesPerExecution: counted.writesPerExecution!,
+    ...counted,
   };
   return { common, rates, lone };
 }
@@ -87,26 +108,60 @@ export interface LoneFigures {
   readonly floorP50Ms: number;
   readonly commitsPerExecution: number;
   readonly writesPerExecution: number;
+  /** What else was counted for each execution, and the medians of rivals. */
+  readonly [figure: string]: number;
 }
 
 /** Each figure is the median of its rounds. */
-export async function loneFigures({ engine, counts, floor }: Pair, options: BenchOptions): Promise<LoneFigures> {
+export async function loneFigures({ engine, floor, rivals }: Pair, options: BenchOptions): Promise<LoneFigures> {
   const { lone, rounds } = options;
-  const ours: number[][] = [];
+  const lanes = Object.entries({ engine, ...rivals }).map(([name, open]) => ({
+    name,
+    open,
+    times: [] as number[][],
+    counted: [] as Counters[],
+  }));
   const byHand: number[] = [];
-  await loneTimes(engine, lone);
-  const before = { ...counts };
+  const countedByHand: Counters[] = [];
+  for (const { open } of lanes) await loneTimes(open.engine, lone);
   for (let round = 0; round < rounds; round++) {
-    ours.push(await loneTimes(engine, lone));
-    byHand.push(median(floor.loneTimes(lone)));
+    for (const { open, times, counted } of lanes) {
+      const before = await open.read();
+      times.push(await loneTimes(open.engine, lone));
+      counted.push(perExecution(before, await open.read(), lone));
+    }
+    const before = await floor.read();
+    byHand.push(median(await floor.loneTimes(lone)));
+    countedByHand.push(perExecution(before, await floor.read(), lone));
   }
-  const across = (share: number) => median(ours.map((times) => quantile(times, share)));
+  const ours = lanes[0]!;
+  const across = (times: readonly (readonly number[])[], share: number) =>
+    median(times.map((one) => quantile(one, share)));
+  const counted = Object.assign(
+    middle("floor", countedByHand),
+    ...lanes.map((lane) => middle(lane.name, lane.counted)),
+  );
   return {
-    p50Ms: across(0.5),
-    p95Ms: across(0.95),
-    p99Ms: across(0.99),
+    p50Ms: across(ours.times, 0.5),
+    p95Ms: across(ours.times, 0.95),
+    p99Ms: across(ours.times, 0.99),
     floorP50Ms: median(byHand),
-    commitsPerExecution: (counts.transactions - before.transactions) / (lone * rounds),
-    writesPerExecution: (counts.writes - before.writes) / (lone * rounds),
+    ...Object.fromEntries(lanes.slice(1).map(({ name, times }) => [`${name}P50Ms`, across(times, 0.5)])),
+    ...counted,
   };
+}
+
+function perExecution(before: Counters, after: Counters, executions: number): Counters {
+  return Object.fromEntries(
+    Object.entries(after).map(([name, value]) => [name, (value - (before[name] ?? 0)) / executions]),
+  );
+}
+
+/** The median of each counter across rounds: `floorStatementsPerExecution`; the engine's without its name in front. */
+function middle(lane: string, rounds: readonly Counters[]): Record<string, number> {
+  const names = Object.keys(rounds[0] ?? {});
+  return Object.fromEntries(names.map((name) => [
+    lane === "engine" ? `${name}PerExecution` : `${lane}${name[0]!.toUpperCase()}${name.slice(1)}PerExecution`,
+    median(rounds.map((round) => round[name]!)),
+  ]));
 }

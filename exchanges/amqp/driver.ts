@@ -9,6 +9,7 @@ import { type Channel, type ChannelModel, type ConfirmChannel, connect } from "a
 import type { Duplex } from "node:stream";
 import type { Clock } from "../../src/clock.ts";
 import { type Linked, messageOf, within } from "../link.ts";
+import { writeTogether } from "./write_together.ts";
 
 /** How long the broker may be silent while a connection is made. Closing waits for an attempt that is under way. */
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -77,7 +78,7 @@ export class Connection implements Linked {
 
   /** The socket is the driver's own affair, but nothing else ends a connection whose broker is frozen. */
   async #destroy(): Promise<void> {
-    const { stream } = (this.#model as unknown as { readonly connection: { readonly stream: Duplex } }).connection;
+    const stream = streamOf(this.#model);
     if (stream.closed) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     stream.once("close", () => resolve());
@@ -89,7 +90,13 @@ export class Connection implements Linked {
 /** Connects. Rejects with a reason to be read by people, within some seconds. */
 export async function openConnection(url: string, clock: Clock): Promise<Connection> {
   // Without noDelay a lone message waits some 40 ms for an acknowledgement of the one before.
-  return new Connection(await connect(url, { noDelay: true, timeout: CONNECT_TIMEOUT_MS }), clock);
+  const model = await connect(url, { noDelay: true, timeout: CONNECT_TIMEOUT_MS });
+  writeTogether(streamOf(model));
+  return new Connection(model, clock);
+}
+
+function streamOf(model: ChannelModel): Duplex {
+  return (model as unknown as { readonly connection: { readonly stream: Duplex } }).connection.stream;
 }
 
 function watched<T extends Channel>(channel: T): OpenChannel<T> {

@@ -5,7 +5,7 @@ import { SagaError, show } from "../../src/errors.ts";
 import type { InsertAnswer } from "../../src/store.ts";
 import { insertInto, type Mappings } from "./columns.ts";
 import type { Dialect } from "./dialect.ts";
-import { change, rows, type Steps, type Work } from "./work.ts";
+import { change, rows, type SqlValue, type Steps, type Work } from "./work.ts";
 
 /** Inserts executions. */
 export interface Inserter {
@@ -16,11 +16,19 @@ export interface Inserter {
 // Frozen, since every caller is given the same.
 export const INSERTED: InsertAnswer = Object.freeze({ kind: "inserted" });
 
-/** Who has the id or the active key of an execution that was not inserted; null if nobody has any more. */
-export type FindHolder = (row: {
+/** What is looked for when an execution was not inserted. */
+interface Wanted {
   readonly id: string;
   readonly activeSlot: string | null;
-}) => Steps<Exclude<InsertAnswer, { readonly kind: "inserted" }> | null>;
+}
+
+/** A row with its values made ready. */
+interface Ready extends Wanted {
+  readonly values: readonly SqlValue[];
+}
+
+/** Who has the id or the active key of an execution that was not inserted; null if nobody has any more. */
+export type FindHolder = (row: Wanted) => Steps<Exclude<InsertAnswer, { readonly kind: "inserted" }> | null>;
 
 /** What looks for it, with a select that ends as it is told. */
 export function holderFinder(dialect: Dialect, { execution: mapping }: Mappings, end = ""): FindHolder {
@@ -48,23 +56,21 @@ export function inserter(dialect: Dialect, maps: Mappings): Inserter {
   const insert = dialect.text(insertInto(dialect, "saga_executions", mapping) + dialect.unlessTaken);
   const findHolder = holderFinder(dialect, maps);
 
+  function* insertEach(ready: readonly Ready[]): Steps<readonly InsertAnswer[]> {
+    const answers: InsertAnswer[] = [];
+    for (const row of ready) {
+      const isInserted = (yield* change(insert, row.values)) === 1;
+      const answer = isInserted ? INSERTED : yield* findHolder(row);
+      if (answer === null) throw nothingInTheWay(row.id);
+      answers.push(answer);
+    }
+    return answers;
+  }
+
   return {
     insert(executions) {
-      const ready = executions.map((row) => ({
-        id: row.id,
-        activeSlot: row.activeSlot,
-        values: mapping.encode(row),
-      }));
-      return function* () {
-        const answers: InsertAnswer[] = [];
-        for (const row of ready) {
-          const isInserted = (yield* change(insert, row.values)) === 1;
-          const answer = isInserted ? INSERTED : yield* findHolder(row);
-          if (answer === null) throw nothingInTheWay(row.id);
-          answers.push(answer);
-        }
-        return answers;
-      };
+      const ready = executions.map((row) => ({ id: row.id, activeSlot: row.activeSlot, values: mapping.encode(row) }));
+      return () => insertEach(ready);
     },
   };
 }

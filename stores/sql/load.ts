@@ -4,7 +4,7 @@ import type { Attempt, Execution, ExecutionRecord, Operation, Signal, Status } f
 import type { ExecutionStatus } from "../../src/store.ts";
 import type { Mappings } from "./columns.ts";
 import type { Dialect } from "./dialect.ts";
-import { rows, type Work } from "./work.ts";
+import { rows, type Steps, type Work } from "./work.ts";
 
 /** Reads executions. */
 export interface Loader {
@@ -34,34 +34,33 @@ export function loader(dialect: Dialect, { execution, attempt, signal, operation
     `select ${operation.selected} from saga_operations where saga_execution_id = ? order by at, sequence`,
   );
 
-  return {
-    load(ids) {
-      return function* () {
-        const found = (yield* rows(executions, [dialect.list(ids)])).map(execution.decode);
-        if (found.length === 0) return ids.map(() => null);
-        const all = dialect.list(found.map(({ id }) => id));
-        // Most executions never see a signal: no look into the table for them.
-        const signalled = found.filter(({ signalsSeen }) => signalsSeen > 0).map(({ id }) => id);
-        return recordsOf(ids, {
-          executions: found,
-          attempts: (yield* rows(attempts, [all])).map(attempt.decode),
-          signals: signalled.length === 0 ? [] : (yield* rows(signals, [dialect.list(signalled)])).map(signal.decode),
-        });
-      };
-    },
+  function* loadAll(ids: readonly string[]): Steps<readonly (ExecutionRecord | null)[]> {
+    const found = (yield* rows(executions, [dialect.list(ids)])).map(execution.decode);
+    if (found.length === 0) return ids.map(() => null);
+    const all = dialect.list(found.map(({ id }) => id));
+    // Most executions never see a signal: no look into the table for them.
+    const signalled = found.filter(({ signalsSeen }) => signalsSeen > 0).map(({ id }) => id);
+    return recordsOf(ids, {
+      executions: found,
+      attempts: (yield* rows(attempts, [all])).map(attempt.decode),
+      signals: signalled.length === 0 ? [] : (yield* rows(signals, [dialect.list(signalled)])).map(signal.decode),
+    });
+  }
 
-    status(ids) {
-      return function* () {
-        const found = yield* rows(statuses, [dialect.list(ids)]);
-        const byId = new Map(found.map((row): [string, ExecutionStatus] => [String(row.id), {
-          id: String(row.id),
-          status: row.status as Status,
-          epoch: Number(row.epoch),
-          revision: Number(row.revision),
-        }]));
-        return ids.map((id) => byId.get(id) ?? null);
-      };
-    },
+  function* statusOf(ids: readonly string[]): Steps<readonly (ExecutionStatus | null)[]> {
+    const found = yield* rows(statuses, [dialect.list(ids)]);
+    const byId = new Map(found.map((row): [string, ExecutionStatus] => [String(row.id), {
+      id: String(row.id),
+      status: row.status as Status,
+      epoch: Number(row.epoch),
+      revision: Number(row.revision),
+    }]));
+    return ids.map((id) => byId.get(id) ?? null);
+  }
+
+  return {
+    load: (ids) => () => loadAll(ids),
+    status: (ids) => () => statusOf(ids),
 
     operations(id) {
       return function* () {

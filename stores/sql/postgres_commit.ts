@@ -159,32 +159,32 @@ export function postgresCommitter(
     for (const one of batch) answers.set(one, updated.has(one.executionId) ? COMMITTED : STALE);
   }
 
+  function* commitAll(changes: readonly PostgresChange[]): Steps<readonly CommitAnswer[]> {
+    const answers = new Map<PostgresChange, CommitAnswer>();
+    for (const one of changes) if (one.writes === null) answers.set(one, refused(one));
+    let left = changes.filter((one) => one.writes !== null);
+    while (left.length > 0) {
+      const { first, rest } = withoutTwins(left, ({ executionId }) => [executionId]);
+      for (const piece of pieces(first, ({ writes }) => writes!.length)) {
+        yield* goRound(piece, (part) => applyAll(part, answers));
+      }
+      // A twin that was made on top of the first would pass the guards now.
+      const committed = new Set(
+        first.filter((one) => answers.get(one) === COMMITTED).map(({ executionId }) => executionId),
+      );
+      for (const one of rest) if (committed.has(one.executionId)) answers.set(one, STALE);
+      left = rest.filter((one) => !answers.has(one));
+    }
+    return changes.map((one) => answers.get(one)!);
+  }
+
   return {
     prepare(changes, now) {
       const at = now === null ? null : encodeInstant(dialect, now, "consumed_at");
       return changes.map((change) => prepared(change, () => valuesOf(change, at)));
     },
 
-    commit(changes) {
-      return function* () {
-        const answers = new Map<PostgresChange, CommitAnswer>();
-        for (const one of changes) if (one.writes === null) answers.set(one, refused(one));
-        let left = changes.filter((one) => one.writes !== null);
-        while (left.length > 0) {
-          const { first, rest } = withoutTwins(left, ({ executionId }) => [executionId]);
-          for (const piece of pieces(first, ({ writes }) => writes!.length)) {
-            yield* goRound(piece, (part) => applyAll(part, answers));
-          }
-          // A twin that was made on top of the first would pass the guards now.
-          const committed = new Set(
-            first.filter((one) => answers.get(one) === COMMITTED).map(({ executionId }) => executionId),
-          );
-          for (const one of rest) if (committed.has(one.executionId)) answers.set(one, STALE);
-          left = rest.filter((one) => !answers.has(one));
-        }
-        return changes.map((one) => answers.get(one)!);
-      };
-    },
+    commit: (changes) => () => commitAll(changes),
 
     commitWithin(one) {
       return function* () {

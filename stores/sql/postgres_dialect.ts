@@ -64,7 +64,7 @@ export function postgresDialect(schema: string | null): Dialect {
     wake: WAKE,
     afterTables: [
       // Room for three more versions on the row's own page, or every step would have to touch every index.
-      "alter table saga_executions set (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05)",
+      "alter table saga_executions set (fillfactor = 40, autovacuum_vacuum_scale_factor = 0.05)",
     ],
     onlyWhere: (condition) => ` where ${condition}`,
 
@@ -162,16 +162,22 @@ function literal(text: string): string {
 
 /** Values as the text of an array. */
 export function arrayOf(values: readonly SqlValue[]): string {
-  let text = "{";
-  for (let at = 0; at < values.length; at++) {
-    const value = values[at]!;
-    if (at > 0) text += ",";
-    if (value === null) text += "NULL";
-    else if (typeof value === "number") text += value;
-    // What JSON escapes but for control characters is what an array does, and the runtime does it fast.
-    else text += CONTROL.test(value) ? `"${value.replace(/["\\]/g, "\\$&")}"` : JSON.stringify(value);
+  const [first] = values;
+  if (first === undefined) return "{}";
+  // In a batch most columns have the same value in every row. That is found out sooner than such a text is put together
+  // value by value, and leaves less behind: this was half of all that a commit allocated.
+  if (values.every((value) => value === first)) {
+    const element = elementOf(first);
+    return values.length === 1 ? `{${element}}` : `{${`${element},`.repeat(values.length - 1)}${element}}`;
   }
-  return text + "}";
+  return `{${values.map(elementOf).join(",")}}`;
+}
+
+function elementOf(value: SqlValue): string | number {
+  if (value === null) return "NULL";
+  if (typeof value === "number") return value;
+  // What JSON escapes but for control characters is what an array does, and the runtime does it fast.
+  return CONTROL.test(value) ? `"${value.replace(/["\\]/g, "\\$&")}"` : JSON.stringify(value);
 }
 
 // deno-lint-ignore no-control-regex -- it is about these

@@ -70,6 +70,20 @@ export function postgresInserter(
     }
   }
 
+  function* insertEach(all: readonly Prepared[]): Steps<readonly InsertAnswer[]> {
+    const answers = new Map<Prepared, InsertAnswer>();
+    const keysOf = ({ id, slot }: Prepared) => slot === null ? [`id ${id}`] : [`id ${id}`, `slot ${slot}`];
+    for (let left: readonly Prepared[] = all, tries = 0; left.length > 0; tries++) {
+      const { first, rest } = withoutTwins(left, keysOf);
+      for (const piece of pieces(first, ({ values }) => lengthOf(values))) yield* insertOnce(piece, answers);
+      const again = first.filter((one) => !answers.has(one));
+      if (again.length === 0) tries = 0;
+      else if (tries >= MAX_TRIES) throw nothingInTheWay(again[0]!.id);
+      left = [...again, ...rest];
+    }
+    return all.map((one) => answers.get(one)!);
+  }
+
   return {
     insert(executions) {
       const all = executions.map((row): Prepared => ({
@@ -77,19 +91,7 @@ export function postgresInserter(
         slot: row.activeSlot,
         values: mapping.encode(row),
       }));
-      return function* () {
-        const answers = new Map<Prepared, InsertAnswer>();
-        const keysOf = ({ id, slot }: Prepared) => slot === null ? [`id ${id}`] : [`id ${id}`, `slot ${slot}`];
-        for (let left: readonly Prepared[] = all, tries = 0; left.length > 0; tries++) {
-          const { first, rest } = withoutTwins(left, keysOf);
-          for (const piece of pieces(first, ({ values }) => lengthOf(values))) yield* insertOnce(piece, answers);
-          const again = first.filter((one) => !answers.has(one));
-          if (again.length === 0) tries = 0;
-          else if (tries >= MAX_TRIES) throw nothingInTheWay(again[0]!.id);
-          left = [...again, ...rest];
-        }
-        return all.map((one) => answers.get(one)!);
-      };
+      return () => insertEach(all);
     },
   };
 }

@@ -1,11 +1,11 @@
 /** Reading executions on PostgreSQL: one statement, and so one snapshot, for whole records. */
 
-import type { Attempt, Execution, Signal } from "../../src/domain/record.ts";
+import type { Attempt, Execution, ExecutionRecord, Signal } from "../../src/domain/record.ts";
 import { type Mapping, type Mappings, mappings } from "./columns.ts";
 import type { Dialect } from "./dialect.ts";
 import { type Loader, loader, recordsOf } from "./load.ts";
 import { microseconds, TEXTS } from "./postgres_dialect.ts";
-import { type Row, rows } from "./work.ts";
+import { type Row, rows, type Steps } from "./work.ts";
 
 /** Rows of three tables in one answer: each is one array of JSON, of which `kind` says what it is. */
 const EXECUTION = 0;
@@ -29,21 +29,21 @@ export function postgresLoader(dialect: Dialect, maps: Mappings): Loader {
      order by kind, at, sequence`,
   );
 
+  function* loadAll(ids: readonly string[]): Steps<readonly (ExecutionRecord | null)[]> {
+    const list = dialect.list(ids);
+    const found = yield* rows(load, [list, list, list]);
+    const of = <T>(kind: number, mapping: Mapping<T>) =>
+      found.filter((row) => Number(row.kind) === kind).map((row) => mapping.decode(rowOf(mapping, row)));
+    return recordsOf(ids, {
+      executions: of<Execution>(EXECUTION, parsed.execution),
+      attempts: of<Attempt>(ATTEMPT, parsed.attempt),
+      signals: of<Signal>(SIGNAL, parsed.signal),
+    });
+  }
+
   return {
     ...loader(dialect, maps),
-    load(ids) {
-      return function* () {
-        const list = dialect.list(ids);
-        const found = yield* rows(load, [list, list, list]);
-        const of = <T>(kind: number, mapping: Mapping<T>) =>
-          found.filter((row) => Number(row.kind) === kind).map((row) => mapping.decode(rowOf(mapping, row)));
-        return recordsOf(ids, {
-          executions: of<Execution>(EXECUTION, parsed.execution),
-          attempts: of<Attempt>(ATTEMPT, parsed.attempt),
-          signals: of<Signal>(SIGNAL, parsed.signal),
-        });
-      };
-    },
+    load: (ids) => () => loadAll(ids),
   };
 }
 

@@ -36,6 +36,10 @@ export type Steps<T> = Generator<Statement, T, Answer>;
 /**
  * Work can be begun again, after a conflict with another transaction. What it writes was copied when it was made:
  * whatever the caller does to its records afterwards, the work stays the same.
+ *
+ * What every execution needs is work of a generator that is declared once: `() => stepsOf(values)`. V8 keeps for each
+ * generator function, once it was called, a description of its generators for the next collections of all the memory, and
+ * with it whatever the function sees. One made anew for each batch so keeps all batches.
  */
 export type Work<T> = () => Steps<T>;
 

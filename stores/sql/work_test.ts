@@ -1,4 +1,10 @@
 import assert from "node:assert/strict";
+import { changeOf } from "../../src/domain/change.ts";
+import { anExecution } from "../../testing/factories.ts";
+import { postgresDialect } from "./postgres_dialect.ts";
+import { postgresWork } from "./postgres_work.ts";
+import { sqliteDialect } from "./sqlite_dialect.ts";
+import { storeWork } from "./store_work.ts";
 import { type Answer, change, rows, runLater, runNow, type Statement, type Work } from "./work.ts";
 
 /** Counts rows, and falls back to zero where the table is missing. */
@@ -50,4 +56,27 @@ Deno.test("runLater() gives each statement its answer, in order", async () => {
 Deno.test("runLater() lets work catch what the driver throws, and throws the rest", async () => {
   assert.equal(await runLater(count, () => Promise.reject(new RangeError())), 0);
   await assert.rejects(runLater(count, () => Promise.reject(new Error("boom"))), /boom/);
+});
+
+Deno.test("what every execution needs is work of generators that are declared once", () => {
+  const postgres = postgresWork(postgresDialect(null), null);
+  const sqlite = storeWork(sqliteDialect);
+  const execution = anExecution();
+  const changes = [changeOf(execution, {})];
+  const makers: Readonly<Record<string, () => Work<unknown>>> = {
+    "insert on PostgreSQL": () => postgres.insert([execution]),
+    "load on PostgreSQL": () => postgres.load([execution.id]),
+    "status on PostgreSQL": () => postgres.status([execution.id]),
+    "commit on PostgreSQL": () => postgres.commit(postgres.prepare(changes, 0)),
+    "insert on SQLite": () => sqlite.insert([execution]),
+    "load on SQLite": () => sqlite.load([execution.id]),
+    "status on SQLite": () => sqlite.status([execution.id]),
+    "commit on SQLite": () => sqlite.commit(sqlite.prepare(changes, 0)),
+  };
+  // Each generator function has a prototype of its own for its generators.
+  const madeAnew = Object.keys(makers).filter((name) => {
+    const [one, other] = [makers[name]!()(), makers[name]!()()];
+    return Object.getPrototypeOf(one) !== Object.getPrototypeOf(other);
+  });
+  assert.deepEqual(madeAnew, []);
 });

@@ -31,9 +31,9 @@ export function serverUrl(kind: StoreKind): string {
   return Deno.env.get(variable) ?? url;
 }
 
-/** Makes a database without tables. */
-export function createDatabase(kind: StoreKind): Promise<ChaosDatabase> {
-  const name = `leveret_chaos_${crypto.randomUUID().slice(0, 8)}`;
+/** Makes a database without tables, with a name that says what it is for. */
+export function createDatabase(kind: StoreKind, purpose = "chaos"): Promise<ChaosDatabase> {
+  const name = `leveret_${purpose}_${crypto.randomUUID().slice(0, 8)}`;
   return kind === "postgres" ? createPostgres(name) : createMysql(name);
 }
 
