@@ -134,28 +134,30 @@ class Turn {
     this.#pass = definition?.kind === "workflow" ? new Pass(host.parts, definition, host.gone) : null;
   }
 
+  /**
+   * Nothing is awaited after the last commit but what a workflow needs: whoever waits for the execution hears of its end
+   * with that commit, and may start the next one in the slot that is given back at the end.
+   */
   async go(opened: OpenAttempt | null, hintEpoch?: number): Promise<HandlerAnswer> {
+    let attempt = opened;
+    let epoch = hintEpoch;
     try {
-      return await this.#go(opened, hintEpoch);
+      for (;;) {
+        const written = attempt === null ? await this.#write(null, null, epoch) : await this.#held(attempt);
+        if (written.kind === "dropped") return written.answer;
+        this.#record = written.record;
+        attempt = written.opened;
+        epoch = undefined;
+        if (attempt === null && (this.#pass === null || !(await this.#goesOn(this.#pass)))) return "done";
+      }
     } finally {
       this.#pass?.forget();
     }
   }
 
-  async #go(opened: OpenAttempt | null, hintEpoch?: number): Promise<HandlerAnswer> {
-    let attempt = opened;
-    let epoch = hintEpoch;
-    for (;;) {
-      const written = attempt === null ? await this.#write(null, null, epoch) : await this.#held(attempt);
-      if (written.kind === "dropped") return written.answer;
-      this.#record = written.record;
-      attempt = written.opened;
-      epoch = undefined;
-      // A function that is busy between two steps is waited for; nothing of it is open meanwhile.
-      const goesOn = attempt !== null || (this.#pass?.isOnItsWay === true && await this.#pass.arrives()) ||
-        await hasEndedMeanwhile(this.#parts, this.#record.execution);
-      if (!goesOn) return "done";
-    }
+  /** A function that is busy between two steps is waited for, with nothing open; and what it called may have ended. */
+  async #goesOn(pass: Pass): Promise<boolean> {
+    return (pass.isOnItsWay && await pass.arrives()) || await hasEndedMeanwhile(this.#parts, this.#record.execution);
   }
 
   /** Lets the lease go whatever happens: one that is renewed for ever would never be taken over. */
