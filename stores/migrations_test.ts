@@ -34,7 +34,7 @@ const INDEX_ONLY: Migration = {
   olderMayRun: true,
   changes: () => [
     addIndex("saga_executions_example", "saga_executions", { columns: ["saga_name", "started_at"] }),
-    addIndex("saga_executions_resource", "saga_executions", {
+    addIndex("saga_executions_example_resource", "saga_executions", {
       columns: ["resource_type", "resource_id", "started_at"],
       prefixes: { resource_type: 100, resource_id: 100 },
     }),

@@ -18,8 +18,10 @@ import {
   copyExecutions,
   FOREIGN_COLUMNS,
   type Found,
+  laterOf,
   STATUSES,
   strangersOf,
+  type Target,
 } from "./adopted_rows.ts";
 import { BEFORE, type FoundColumn, type FoundTable } from "./adoption.ts";
 import type { DeclaredTypes, Dialect } from "./dialect.ts";
@@ -27,6 +29,7 @@ import {
   type Column,
   createIndex,
   createTable,
+  declarationOf,
   type Index,
   isTable,
   run,
@@ -55,13 +58,13 @@ const OURS: Readonly<Record<string, string>> = { [EXECUTIONS]: "revision", [ATTE
  */
 export function* adopt(dialect: Dialect, changes: readonly SchemaChange[], now: Instant): Steps<void> {
   const { adoption } = dialect;
-  const tables = changes.flatMap((each) => each.kind === "table" ? [each.table] : []);
+  const tables = targetsOf(changes);
   if (!adoption.isAtomic) yield* dropCopied(dialect);
   const isCutOff = !adoption.isAtomic && (yield* isTable(dialect, EXECUTIONS + BEFORE));
   if (!isCutOff && !(yield* isAdoptionNeeded(dialect, tables))) return;
 
   const pair = [EXECUTIONS, ATTEMPTS].map((name) => tables.find((table) => table.name === name)!);
-  const [executions, attempts] = pair as [Table, Table];
+  const [executions, attempts] = pair as [Target, Target];
   if (!isCutOff) {
     if (!(yield* isTable(dialect, EXECUTIONS))) throw unfit(ATTEMPTS, `there is no ${EXECUTIONS} that it belongs to`);
     for (const table of [executions, attempts]) yield* refuseUnfit(dialect, table);
@@ -77,8 +80,15 @@ export function* adopt(dialect: Dialect, changes: readonly SchemaChange[], now: 
   yield* dropBefore(dialect);
 }
 
+/** The tables that changes would make, with what they would add to them afterwards. */
+function targetsOf(changes: readonly SchemaChange[]): readonly Target[] {
+  const later = (name: string) =>
+    changes.flatMap((each) => each.kind === "column" && each.table === name ? [each.column] : []);
+  return changes.flatMap((each) => each.kind === "table" ? [{ ...each.table, later: later(each.table.name) }] : []);
+}
+
 /** Whether one of the tables is there and not as ours would be; refuses those that cannot be taken over at all. */
-function* isAdoptionNeeded(dialect: Dialect, tables: readonly Table[]): Steps<boolean> {
+function* isAdoptionNeeded(dialect: Dialect, tables: readonly Target[]): Steps<boolean> {
   const { lockTable } = dialect;
   let isNeeded = false;
   for (const table of tables) {
@@ -116,13 +126,13 @@ function columnOf(row: Row): FoundColumn {
 }
 
 /** Whether the columns are just ours, but perhaps for some that may be left empty. */
-function isExact({ adoption }: Dialect, found: FoundTable, table: Table): boolean {
+function isExact({ adoption }: Dialect, found: FoundTable, table: Target): boolean {
   const isOur = (column: Column) => {
     const there = found.columns.get(column.name);
     if (there === undefined || !adoption.isExact(there, column.type)) return false;
     return column.type === "sequence" || there.isRequired === column.isRequired;
   };
-  return table.columns.every(isOur) && strangersOf(found, table).every(mayBeLeftOut);
+  return [...table.columns, ...laterOf(found, table)].every(isOur) && strangersOf(found, table).every(mayBeLeftOut);
 }
 
 function mayBeLeftOut({ isRequired, fallback, isGenerated }: FoundColumn): boolean {
@@ -130,7 +140,7 @@ function mayBeLeftOut({ isRequired, fallback, isGenerated }: FoundColumn): boole
 }
 
 /** Refuses a table that is there if it has anything that would be lost, or that could not be kept as ours. */
-function* refuseUnfit(dialect: Dialect, table: Table): Steps<void> {
+function* refuseUnfit(dialect: Dialect, table: Target): Steps<void> {
   const { adoption } = dialect;
   const found = yield* find(dialect, table.name);
   if (found === null) return;
@@ -139,7 +149,7 @@ function* refuseUnfit(dialect: Dialect, table: Table): Steps<void> {
     throw unfit(table.name, `the ${obstacle.what} depends on it; drop that, and make it anew after the migration`);
   }
   for (const column of strangersOf(found, table)) refuseStranger(table.name, column);
-  for (const { name, type } of [...table.columns, ...FOREIGN_COLUMNS]) {
+  for (const { name, type } of [...table.columns, ...table.later, ...FOREIGN_COLUMNS]) {
     const column = found.columns.get(name);
     if (column === undefined) continue;
     const reading = column.isGenerated && type !== "sequence" ? null : adoption.reading(column, type, found);
@@ -264,7 +274,7 @@ function* refuseTwins(
 /** Makes the new tables with their indexes, and fills them. */
 function* replace(
   dialect: Dialect,
-  tables: readonly [Table, Table],
+  tables: readonly [Target, Target],
   changes: readonly SchemaChange[],
   now: Instant,
 ): Steps<void> {
@@ -279,8 +289,11 @@ function* replace(
     if (!adoption.isAtomic) yield* run(dialect, `drop table if exists ${table.name}`);
     yield* run(dialect, createTable(table, dialect));
     const text = yield* textOf(dialect, table.name + BEFORE);
-    for (const column of strangersOf(there, table)) {
-      const declared = adoption.declare(column, text);
+    const declarations = [
+      ...laterOf(there, table).map((column) => dialect.text(declarationOf(column, dialect))),
+      ...strangersOf(there, table).map((column) => adoption.declare(column, text)),
+    ];
+    for (const declared of declarations) {
       yield* change(`${dialect.text(`alter table ${table.name} add column`)} ${declared}`, []);
     }
   }

@@ -24,6 +24,12 @@ export interface Found {
   readonly attempts: FoundTable;
 }
 
+/** A table that takes the place of one that is there. */
+export interface Target extends Table {
+  /** Columns that later changes add, and which may be there already. */
+  readonly later: readonly Column[];
+}
+
 /** What the columns of the new table are filled with, by their names. */
 type Values = Readonly<Record<string, string>>;
 
@@ -38,7 +44,7 @@ export const STATUSES = {
 const NO_REASON = "'lepus-saga recorded no reason'";
 
 /** The statement that fills the new table of executions. */
-export function copyExecutions(dialect: Dialect, { executions }: Found, table: Table, now: Instant): string {
+export function copyExecutions(dialect: Dialect, { executions }: Found, table: Target, now: Instant): string {
   const values = executions.isOurs
     ? ownExecution(dialect, executions, now)
     : foreignExecution(dialect, executions, now);
@@ -138,7 +144,7 @@ export function completeExecutions({ adoption }: Dialect, { executions }: Found)
 }
 
 /** The statement that fills the new table of attempts, once that of executions is filled. */
-export function copyAttempts(dialect: Dialect, { attempts }: Found, table: Table, now: Instant): string {
+export function copyAttempts(dialect: Dialect, { attempts }: Found, table: Target, now: Instant): string {
   const values = attempts.isOurs ? ownAttempt(attempts) : foreignAttempt(dialect, attempts, now);
   const { columns, expressions } = selection(table, attempts, values, "p");
   const order = (row: string) => attempts.columns.has("sequence") ? `${row}.sequence` : `${row}.started_at, ${row}.id`;
@@ -250,12 +256,13 @@ function defaulted({ columns }: FoundTable, row: string, defaults: Values): Valu
 
 /** The columns of the new table that get a value, and the values: ours, and those that are not ours as they are. */
 function selection(
-  table: Table,
+  table: Target,
   found: FoundTable,
   values: Values,
   row: string,
 ): { readonly columns: string; readonly expressions: string } {
-  const own = table.columns.filter(({ type }) => type !== "sequence").map(({ name }) => name);
+  const own = [...table.columns, ...laterOf(found, table)].filter(({ type }) => type !== "sequence")
+    .map(({ name }) => name);
   const others = strangersOf(found, table).map(({ name }) => name);
   const expressions = [
     ...own.map((name) => values[name] ?? "null"),
@@ -264,9 +271,14 @@ function selection(
   return { columns: listOf([...own, ...others]), expressions: expressions.join(",\n  ") };
 }
 
+/** Columns that later changes would add, of those that are there. */
+export function laterOf({ columns }: FoundTable, { later }: Target): readonly Column[] {
+  return later.filter(({ name }) => columns.has(name));
+}
+
 /** Columns of a table that is there that are none of ours. They are kept. */
-export function strangersOf({ columns }: FoundTable, table: Table): readonly FoundColumn[] {
-  const own = new Set([...table.columns, ...table.computed].map(({ name }) => name));
+export function strangersOf({ columns }: FoundTable, table: Target): readonly FoundColumn[] {
+  const own = new Set([...table.columns, ...table.computed, ...table.later].map(({ name }) => name));
   return [...columns.values()].filter(({ name }) => !own.has(name));
 }
 
@@ -282,9 +294,9 @@ export const FOREIGN_COLUMNS: readonly Column[] = [
 ];
 
 /** Reads a table that was set aside, its values as we keep them. */
-function read({ adoption }: Dialect, found: FoundTable, table: Table): string {
+function read({ adoption }: Dialect, found: FoundTable, table: Target): string {
   const list = new Map<string, string>();
-  for (const { name, type } of [...FOREIGN_COLUMNS, ...table.columns]) {
+  for (const { name, type } of [...FOREIGN_COLUMNS, ...table.columns, ...table.later]) {
     const column = found.columns.get(name);
     const value = column === undefined ? null : adoption.reading(column, type, found)?.value ?? null;
     if (value !== null) list.set(name, value);

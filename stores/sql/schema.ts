@@ -90,7 +90,9 @@ export function migrator(dialect: Dialect, migrations: readonly Migration[] = MI
     for (const migration of back) {
       // Before it is taken back: what is cut off in the middle is then made again, not taken for complete.
       yield* change(forget, [migration.version]);
-      for (const each of migration.changes(dialect).toReversed()) yield* takeBack(dialect, each);
+      for (const each of migration.changes(dialect).toReversed()) {
+        if (!(isEnd && isLostWithTables(each))) yield* takeBack(dialect, each);
+      }
     }
     if (isEnd) yield* run(dialect, `drop table ${HISTORY}`);
   }
@@ -191,6 +193,11 @@ function* addIndex(dialect: Dialect, index: Index): Steps<void> {
 function* dropIndex(dialect: Dialect, { name, table }: Index): Steps<void> {
   if (!(yield* isNamed(dialect, dialect.indexesOf, table, name))) return;
   yield* run(dialect, dialect.dropIndex(name, table));
+}
+
+/** Whether it goes by itself when all tables go; some of these may have gone already, when that was cut off. */
+function isLostWithTables({ kind }: SchemaChange): boolean {
+  return kind !== "table";
 }
 
 function losesData(made: SchemaChange): boolean {
