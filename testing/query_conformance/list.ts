@@ -407,6 +407,7 @@ function contexts(add: AddQueryCase): void {
       list: { order: { id: [17] } },
       empty: { order: { id: "" } },
       fraction: { order: { id: 1e21 } },
+      "with a NUL": { order: { id: "a\0b", other: "17" } },
       quoted: { order: { 'i"d\\': 'a"b\\c\n🐇é' } },
     };
     await arrange(first, ...Object.entries(contexts).map(([id, context]) => ({ execution: { id, context } })));
@@ -422,6 +423,7 @@ function contexts(add: AddQueryCase): void {
     assert.deepEqual(await at(["order", "id"], "1e+21"), ["fraction"]);
     assert.deepEqual(await at(["order", "id", "a"], "1"), ["object"]);
     assert.deepEqual(await at(["order", 'i"d\\'], 'a"b\\c\n🐇é'), ["quoted"]);
+    assert.deepEqual(await at(["order", "id"], "a\0b"), ["with a NUL"]);
     assert.deepEqual(await at(["constructor", "name"], "Object"), []);
     assert.deepEqual(await at(["order", "id"], "%"), []);
   });
