@@ -319,7 +319,8 @@ export class WorkflowRun {
       const error = { class: row.errorClass ?? "Abandoned", message: row.errorMessage ?? "" };
       return call.reject(new StepFailed(step.name, error));
     }
-    if (step.kind === "pivot") this.#pastPivot = true;
+    // One that was skipped has decided nothing: what came before can still be undone, and so must what comes after.
+    if (step.kind === "pivot" && row.status === "succeeded") this.#pastPivot = true;
     const value = copyOf(this.#valueOf(call.made, row));
     if (step.kind !== "wait" || row.status === "skipped") return call.resolve(value);
     this.#receive(call, value);

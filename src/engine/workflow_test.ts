@@ -130,3 +130,23 @@ Deno.test("a turn that is over begins nothing behind a parallel that a transacti
   await clock.until(engine.close());
   await store.close();
 });
+
+Deno.test("what is called after a pivot that was skipped is undone with what came before it", async () => {
+  const clock = virtualClock();
+  const undone: string[] = [];
+  const child = workflow("child", async (flow) => {
+    await flow.step("a", () => {}, { undo: () => void undone.push("child") });
+  });
+  const caller = workflow("caller", async (flow) => {
+    await flow.step("first", () => {}, { undo: () => void undone.push("first") });
+    await flow.pivot("point", ({ skip }) => skip("nothing to decide"));
+    await flow.call(child, {});
+    flow.abort("no more");
+  });
+  const engine = new Engine({ store: memoryStore({ clock }), clock, definitions: [child, caller] });
+  engine.work();
+  await engine.start(caller, { id: "c", input: {} });
+  const { status } = await clock.until(engine.wait("c"));
+  assert.deepEqual([status, undone], ["compensated", ["child", "first"]]);
+  await clock.until(engine.close());
+});
