@@ -197,7 +197,7 @@ const REFUSED: readonly {
   },
   {
     what: "a parallel whose function is asynchronous",
-    run: (flow) => flow.parallel("p", (async (p: FlowParallel<unknown>) => ({ x: p.step(() => 1) })) as never),
+    run: (flow) => flow.parallel("p", ((p: FlowParallel<unknown>) => Promise.resolve({ x: p.step(() => 1) })) as never),
     says: /flow\.p is a promise; its function has to return an object of branches/,
   },
   {
