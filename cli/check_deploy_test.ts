@@ -109,6 +109,10 @@ Deno.test("leveret says what is wrong with its arguments, and exits with 2", asy
     [["check-deploy", "--store", "oracle://x", "--definitions", "mod.ts"], /exports none|--store is "oracle/],
     [["check-deploy", "--store", "sqlite:x", "--definitions", "no_such.ts"], /no_such\.ts cannot be loaded/],
     [["check-deploy", "--nonsense"], /nonsense/],
+    [
+      ["check-deploy", "--store", "sqlite:no_such.sqlite", "--definitions", "examples/checkout_saga.ts"],
+      /--store: there is no file "no_such\.sqlite"/,
+    ],
   ];
   for (const [args, expected] of cases) {
     const { code, err } = await leveret(...args);

@@ -1,5 +1,6 @@
 /** The store that a URL names. Drivers are loaded only when they are asked for. */
 
+import { existsSync } from "node:fs";
 import type { Store } from "../src/store.ts";
 
 /** What a URL can begin with, for messages. */
@@ -10,8 +11,11 @@ export async function openStore(url: string): Promise<Store | string> {
   const scheme = url.slice(0, url.indexOf(":") + 1);
   switch (scheme) {
     case "sqlite:": {
+      const path = url.slice(scheme.length);
+      // It would be made, and nothing would be under way in it: a slip of the pen must not pass for a good deploy.
+      if (!existsSync(path)) return `--store: there is no file ${JSON.stringify(path)}`;
       const { sqliteStore } = await import("../stores/sqlite.ts");
-      return sqliteStore({ path: url.slice(scheme.length) });
+      return sqliteStore({ path });
     }
     case "postgres:":
     case "postgresql:": {

@@ -184,7 +184,9 @@ export function causeOf(failure: Failure | null): unknown {
 export function show(value: unknown): string {
   let text: string | undefined;
   try {
-    text = typeof value === "bigint" ? `${value}n` : typeof value === "number" ? String(value) : JSON.stringify(value);
+    if (value instanceof Promise) text = "a promise";
+    else if (typeof value === "bigint") text = `${value}n`;
+    else text = typeof value === "number" ? String(value) : JSON.stringify(value);
   } catch {
     text = undefined;
   }

@@ -3,7 +3,7 @@
 import { COMPENSATED_HOOK, COMPLETED_HOOK, type PlanStep } from "../domain/plan.ts";
 import { DEFAULT_RETRY_AFTER_PIVOT, DEFAULT_UNDO_RETRY, type RetryPolicy } from "../domain/retry.ts";
 import { isThrown, SagaError, show } from "../errors.ts";
-import { flagAt, inside, optionsAt, type Place, refusal, wholeNumberAt } from "./check.ts";
+import { flagAt, inside, letGo, optionsAt, type Place, refusal, wholeNumberAt } from "./check.ts";
 import type { StepCode } from "./definition.ts";
 import { codedStep, sleepStep, type StepDraft, waitStep } from "./step_options.ts";
 import { checkName, checkText, isLongerThan, MAX_NAME_BYTES, MAX_TEXT_BYTES } from "./text.ts";
@@ -30,7 +30,10 @@ export interface FlowPlace {
 
 /** Names of steps have no slash: it separates a parallel from its branch, and a call from its result. */
 export function flowName(name: unknown, at: FlowPlace): string {
-  const place = placeOf(at, at.position);
+  return partName(name, placeOf(at, at.position));
+}
+
+function partName(name: unknown, place: Place): string {
   const checked = checkName(name, place);
   if (checked.includes("/")) throw refusal(place, checked, "as a name it must not contain a slash");
   if (checked.startsWith("~")) throw refusal(place, checked, "as a name it must not begin with ~");
@@ -109,7 +112,7 @@ export function flowParallel(name: string, declare: unknown, options: unknown, a
     : wholeNumberAt(inside(place, "concurrency"), given.concurrency, { min: 1, max: MAX_CONCURRENCY });
   const failFast = given.failFast === undefined ? true : flagAt(inside(place, "failFast"), given.failFast);
   const declared = declare(DECLARING) as unknown;
-  if (typeof declared !== "object" || declared === null || Array.isArray(declared)) {
+  if (typeof declared !== "object" || declared === null || Array.isArray(declared) || declared instanceof Promise) {
     throw refusal(place, declared, "its function has to return an object of branches: { email: p.step(…) }");
   }
   const steps: PlanStep[] = [];
@@ -117,8 +120,9 @@ export function flowParallel(name: string, declare: unknown, options: unknown, a
   const branches = new Map<string, string>();
   for (const [key, branch] of Object.entries(declared)) {
     const where = inside(place, key);
-    const short = flowName(key, at);
+    const short = partName(key, where);
     if (!(branch instanceof DeclaredBranch)) {
+      for (const other of Object.values(declared)) letGo(other);
       throw refusal(where, branch, "use what p.step() or p.transaction() returns");
     }
     const full = joined(name, short, where);

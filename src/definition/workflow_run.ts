@@ -11,9 +11,10 @@
 import { settledSteps } from "../domain/attempts.ts";
 import { describeError, type ErrorData } from "../domain/failure.ts";
 import type { Json } from "../domain/json.ts";
+import { RECIPE_ADVICE } from "../domain/next.ts";
 import type { Plan, PlanEnd, PlanStep } from "../domain/plan.ts";
 import type { Attempt, BlockedReason, ExecutionRecord, Instant } from "../domain/record.ts";
-import { isThrown, SagaError, StepFailed } from "../errors.ts";
+import { isThrown, SagaError, show, StepFailed } from "../errors.ts";
 import type { AnyDefinition } from "./inference.ts";
 import type { Definition, StepCode } from "./definition.ts";
 import type { CallOptions, Flow } from "./flow.ts";
@@ -85,6 +86,8 @@ export class WorkflowRun {
   #arrival = Promise.withResolvers<void>();
   #hasArrived = false;
   #isOver = false;
+  /** The function itself has ended: what is called for now comes from elsewhere. */
+  #hasReturned = false;
   #pastPivot = false;
   #now: Instant;
   readonly #chance: FlowChance;
@@ -181,6 +184,7 @@ export class WorkflowRun {
   }
 
   async #returned(value: unknown): Promise<void> {
+    this.#hasReturned = true;
     if (this.#isOver || this.#end.kind !== "more") return;
     if (this.#inFlight !== null) return this.#notAwaited(this.#inFlight);
     const { definition, maxJsonBytes } = this.#options;
@@ -199,6 +203,7 @@ export class WorkflowRun {
   }
 
   #threw(error: unknown): void {
+    this.#hasReturned = true;
     if (this.#isOver || this.#end.kind !== "more") return;
     if (this.#inFlight !== null) return this.#notAwaited(this.#inFlight);
     const data = describeError(error);
@@ -246,15 +251,24 @@ export class WorkflowRun {
    * that nobody waits for would end the whole process.
    */
   #refuse(error: SagaError): Promise<never> {
-    const data = { ...describeError(error), class: "WorkflowMisuse" };
-    this.#unusable("bug", data);
-    for (const listener of this.#refusalListeners) listener(data);
+    this.#unusable("bug", this.#tell(error));
     return NEVER();
+  }
+
+  /** Whoever waits for the code of a step, an undo or a hook hears of it. */
+  #tell(error: SagaError): ErrorData {
+    const data = { ...describeError(error), class: "WorkflowMisuse" };
+    for (const listener of this.#refusalListeners) listener(data);
+    return data;
   }
 
   /** A call of a step: what it settles with is recorded, or the pass has arrived. */
   #call(name: unknown, make: (name: string, at: FlowPlace) => FlowStep): Promise<unknown> {
-    if (this.#isOver || this.#end.kind !== "more") return NEVER();
+    if (this.#isOver) return NEVER();
+    if (this.#end.kind !== "more") {
+      if (this.#hasReturned) this.#tell(this.#afterItsEnd(name));
+      return NEVER();
+    }
     if (this.#inFlight !== null) return this.#refuse(this.#whileRunning(name));
     const at: FlowPlace = { workflow: this.#name, position: this.#steps.length, pastPivot: this.#pastPivot };
     try {
@@ -266,18 +280,30 @@ export class WorkflowRun {
           `step "${checked}" is there already at position ${before}; each step needs a name of its own`,
         );
       }
-      return this.#add(make(checked, at));
+      // Code of the user's runs in there: that of a parallel, which is not to call for anything itself.
+      this.#inFlight = checked;
+      const step = make(checked, at);
+      this.#inFlight = null;
+      return this.#end.kind === "more" ? this.#add(step) : NEVER();
     } catch (error) {
-      return this.#refuse(isMisuse(error) ? error as SagaError : misuse(this.#name, factOf(error)));
+      this.#inFlight = null;
+      return this.#refuse(isMisuse(error) ? error as SagaError : misuse(this.#name, this.#factOf(error)));
     }
   }
 
   #whileRunning(name: unknown): SagaError {
     return misuse(
       this.#name,
-      `step ${JSON.stringify(name)} was called while "${this.#inFlight}" was still running; await each call, ` +
+      `step ${show(name)} was called while "${this.#inFlight}" was still running; await each call, ` +
         `do not call flow inside of a step, and write flow.parallel(name, (p) => ({ … })) instead of Promise.all`,
     );
+  }
+
+  #afterItsEnd(name: unknown): SagaError {
+    const fact = `step ${
+      show(name)
+    } was called after its function had ended; do not call flow inside of an undo or a hook`;
+    return misuse(this.#name, fact);
   }
 
   #add(made: FlowStep): Promise<unknown> {
@@ -296,7 +322,6 @@ export class WorkflowRun {
     for (const [name, code] of made.code) this.#code.set(name, wrap === null ? code : wrap(name, code));
     this.#inFlight = step.name;
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    promise.catch(() => {});
     const call: Call = { made, resolve, reject };
     if (row === undefined) {
       this.#frontier = call;
@@ -305,7 +330,7 @@ export class WorkflowRun {
       // Not before the function has had the chance to wait for it.
       void Promise.resolve().then(() => this.#deliver(call, row));
     }
-    return promise;
+    return expected(promise);
   }
 
   /** Settles a call with what is recorded of it. */
@@ -381,14 +406,13 @@ export class WorkflowRun {
           if (sql !== undefined && !transactional) throw needsSql(sql.name);
           return made;
         }),
-      sleep: async (name: unknown, duration: unknown) => {
-        await this.#call(name, (checked, at) => flowSleep(checked, duration, at));
-      },
+      sleep: (name: unknown, duration: unknown) =>
+        expected(this.#call(name, (checked, at) => flowSleep(checked, duration, at)).then(() => {})),
       waitFor: (name: unknown, options?: unknown) => this.#call(name, (checked, at) => flowWait(checked, options, at)),
       waitForAny: (name: unknown, signals: unknown, options?: unknown) =>
         this.#call(name, (checked, at) => flowWaitForAny(checked, signals, options, at)),
       call: (definition: AnyDefinition, input: unknown, options: CallOptions = {}) =>
-        this.#callOther(definition, input, options),
+        expected(this.#callOther(definition, input, options)),
       abort: (reason: unknown) => this.#abort(reason),
       key: (name: string) => `${execution.id}:${name}`,
       on: (event: unknown, hook: unknown) => this.#on(event, hook),
@@ -405,7 +429,7 @@ export class WorkflowRun {
     try {
       code = this.#options.callCode(definition, input, options ?? {});
     } catch (error) {
-      return await this.#refuse(misuse(this.#name, describeError(error).message));
+      return await this.#refuse(misuse(this.#name, this.#factOf(error)));
     }
     await this.#call(name, (checked, at) => flowCall(checked, code.call, at));
     if (this.#isOver || this.#end.kind !== "more") return await NEVER();
@@ -441,9 +465,22 @@ export class WorkflowRun {
       if (event === "completed") this.#completed = (position) => completedHook(code, position);
       else for (const [name, own] of made.code) this.#code.set(name, this.#options.definition.wrap?.(name, own) ?? own);
     } catch (error) {
-      void this.#refuse(isMisuse(error) ? error as SagaError : misuse(this.#name, factOf(error)));
+      void this.#refuse(isMisuse(error) ? error as SagaError : misuse(this.#name, this.#factOf(error)));
     }
   }
+
+  /** What an error says, without what the message around it says already. */
+  #factOf(error: unknown): string {
+    const { message } = describeError(error);
+    const said = misuse(this.#name, "").message;
+    return message.startsWith(said) ? message.slice(said.length) : message;
+  }
+}
+
+/** A promise whose rejection ends nobody's process, though nobody may be waiting for it yet. */
+function expected<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {});
+  return promise;
 }
 
 /** A promise that never settles: whoever waits for it is forgotten together with it. */
@@ -462,7 +499,7 @@ function differenceOf(
   const known = row ?? record.attempts.find((one) => one.stepName === step.name && one.direction === "execute");
   if (known !== undefined && (known.stepName !== step.name || known.kind !== step.kind)) {
     return `the record has "${known.stepName}" (${known.kind}) at position ${step.position}, and the function reaches ` +
-      `"${step.name}" (${step.kind}); ${ADVICE}`;
+      `"${step.name}" (${step.kind}); ${RECIPE_ADVICE}`;
   }
   const branches = step.parallel?.branches ?? [];
   if (branches.length > 0) {
@@ -472,28 +509,19 @@ function differenceOf(
       !branches.some((branch) => branch.name === one.stepName)
     );
     if (lost !== undefined) {
-      return `the record has the branch "${lost.stepName}", which the function no longer declares; ${ADVICE}`;
+      return `the record has the branch "${lost.stepName}", which the function no longer declares; ${RECIPE_ADVICE}`;
     }
     const added = row?.status === "succeeded" &&
       branches.find((branch) => !record.attempts.some((one) => one.stepName === branch.name));
-    if (added) return `the parallel "${step.name}" has ended without the branch "${added.name}"; ${ADVICE}`;
+    if (added) return `the parallel "${step.name}" has ended without the branch "${added.name}"; ${RECIPE_ADVICE}`;
   }
   for (const one of [step, ...branches]) {
     if (one.hasUndo || one.kind === "pivot") continue;
     if (undos.has(one.name)) {
-      return `the record counts on an undo of "${one.name}", and the function no longer gives it one; ${ADVICE}`;
+      return `the record counts on an undo of "${one.name}", and the function no longer gives it one; ${RECIPE_ADVICE}`;
     }
   }
   return null;
-}
-
-const ADVICE = "give the changed workflow a new version, or keep what decides its course inside of steps";
-
-/** What an error says, without what the message around it says already. */
-function factOf(error: unknown): string {
-  const { message } = describeError(error);
-  const begin = message.indexOf(": flow");
-  return begin < 0 ? message : message.slice(begin + 2);
 }
 
 /** A copy that the function may change. */

@@ -147,12 +147,15 @@ function nextInWorkflow(record: ExecutionRecord, plan: Plan, end: PlanEnd, now: 
   if (step === undefined && end.kind === "more") return { kind: "continue" };
   if (step?.name !== execution.currentStep) {
     const there = step === undefined ? "ends there" : `reaches ${quoted(step.name)}`;
-    return recipeChanged(plan, `the execution stands on ${quoted(execution.currentStep)}, and the function ${there}`);
+    return recipeChanged(
+      plan,
+      `the execution stands on ${quoted(execution.currentStep)}, and the function ${there}; ${RECIPE_ADVICE}`,
+    );
   }
   const pause = armedPause(record);
   if (pause !== null && pause !== step.kind) {
     const [there, here] = [`${quoted(step.name)} (${pause})`, `${quoted(step.name)} (${step.kind})`];
-    return recipeChanged(plan, `the execution stands on ${there}, and the function reaches ${here}`);
+    return recipeChanged(plan, `the execution stands on ${there}, and the function reaches ${here}; ${RECIPE_ADVICE}`);
   }
   const failed = failureAtCursor(record, step);
   if (failed === null) {
@@ -303,6 +306,9 @@ function deadlineExceeded(deadlineAt: Instant): Decision {
   const error = { class: "DeadlineExceeded", message, backtrace: null, cause: null };
   return { kind: "give_up", error, step: undefined };
 }
+
+/** What to do about a function that comes to other steps than are recorded. */
+export const RECIPE_ADVICE = "give the changed workflow a new version, or keep what decides its course inside of steps";
 
 function recipeChanged(plan: Plan, what: string): Decision {
   const message = `${plan.name} v${plan.version}: ${what}`;

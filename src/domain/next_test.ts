@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { armedPause, awaitedSignal, type Decision, differenceFrom, hasEndedWell, next } from "./next.ts";
+import { armedPause, awaitedSignal, type Decision, differenceFrom, hasEndedWell, next, RECIPE_ADVICE } from "./next.ts";
 import { compensate, retry, skipStep } from "./operate.ts";
 import { aPlan, failure, INTERRUPTED, LEASE, startOf, success, T0, Walk } from "./testing_walk.ts";
 import { aParallel, aProgram, planOf, WorkflowWalk } from "./testing_workflow.ts";
@@ -311,11 +311,11 @@ Deno.test("next() of a workflow blocks where the record has another step than th
   ]);
   assert.deepEqual(says(aProgram(["a", "b"])), [
     "recipe_changed",
-    'the execution stands on "c", and the function ends there',
+    'the execution stands on "c", and the function ends there; ' + RECIPE_ADVICE,
   ]);
   assert.deepEqual(says(aProgram(["a", "b", "d"])), [
     "recipe_changed",
-    'the execution stands on "c", and the function reaches "d"',
+    'the execution stands on "c", and the function reaches "d"; ' + RECIPE_ADVICE,
   ]);
   assert.equal(short(lookBy(walk, aProgram(["a", "b", "c", "d"]))), "open");
 });

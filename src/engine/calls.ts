@@ -36,7 +36,11 @@ export function callCode(
   const known = parts.registry.get(definition?.name, definition?.version);
   // By its plan: tests hand the engine a copy with other code, and the workflow names the original.
   if (known === null || known.plan !== definition?.plan) {
-    throw refusal(inside(place, "definition"), definition?.name, "use a definition that the engine was given");
+    throw refusal(
+      inside(place, "definition"),
+      definition?.name ?? definition,
+      "use a definition that the engine was given",
+    );
   }
   const step = options.name ?? definition.name;
   const childId = childIdOf(parent.id, step);

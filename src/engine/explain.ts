@@ -73,7 +73,7 @@ export function explain(record: ExecutionRecord, context: ExplainContext): Expla
       dueAt,
     );
   }
-  if (isFinished(status)) return said("finished", `${status} at ${time(execution.finishedAt)}`);
+  if (isFinished(status)) return said("finished", `${status} at ${time(execution.finishedAt)}${whyOf(execution)}`);
   if (status === "blocked") return said("blocked", blockedSentence(record));
   if (execution.owner !== null) {
     const doing = execution.direction === "execute" ? "runs" : "undoes";
@@ -131,9 +131,14 @@ function planned(
 
 function blockedSentence(record: ExecutionRecord): string {
   const { execution } = record;
-  const failure = execution.direction === "compensate" ? execution.compensationFailure : execution.failure;
-  const why = failure === null ? "" : `: ${failure.message}`;
-  return `blocked at ${nameOf(execution.currentStep)} as ${execution.blockedReason}${why}`;
+  return `blocked at ${nameOf(execution.currentStep)} as ${execution.blockedReason}${whyOf(execution)}`;
+}
+
+/** What went wrong, if something has: in the undo of what has stopped there, otherwise on the way forward. */
+function whyOf({ compensationFailure, direction, failure, status }: ExecutionRecord["execution"]): string {
+  const isOfUndo = status === "blocked" ? direction === "compensate" : status === "compensation_failed";
+  const why = isOfUndo ? compensationFailure : failure;
+  return why === null || status === "completed" ? "" : `: ${why.message}`;
 }
 
 function budgetOf(record: ExecutionRecord, plan: Plan | null): Explanation["attempts"] {

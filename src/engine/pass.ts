@@ -128,7 +128,8 @@ export class Pass {
   async #compare(run: WorkflowRun, record: ExecutionRecord): Promise<void> {
     const again = startRun(this.#parts, this.#definition, record);
     await again.settle();
-    if (again.plan.steps.length < run.plan.steps.length) {
+    const isBehind = again.plan.end?.kind === "more" && run.plan.end?.kind !== "more";
+    if (isBehind || again.plan.steps.length < run.plan.steps.length) {
       // It stands where a step has failed for good, and is to say what it makes of that.
       again.continue(record);
       await again.settle();

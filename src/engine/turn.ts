@@ -299,7 +299,10 @@ class Turn {
     const plan = this.#plan();
     const step = plan === null ? null : stepOf(plan, name);
     if (step !== null) return step;
-    throw new SagaError("internal", `Cannot run execution "${this.#record.execution.id}": its definition is gone`);
+    const fact = plan === null
+      ? "its definition is gone"
+      : `its function does not come to it again; keep what changes from pass to pass inside of steps`;
+    throw new SagaError("internal", `Cannot run "${name}" of execution "${this.#record.execution.id}": ${fact}`);
   }
 
   #plan(): Plan | null {

@@ -1,7 +1,7 @@
 /** Functions that call for steps as they must not: refused with what to write instead, or safe. */
 
 import assert from "node:assert/strict";
-import type { Flow } from "../../src/definition/flow.ts";
+import type { Flow, FlowParallel } from "../../src/definition/flow.ts";
 import { workflow } from "../../src/definition/workflow.ts";
 import { type Cases, range } from "./suite.ts";
 
@@ -118,6 +118,20 @@ const REFUSED: readonly {
     says: /step "b" was called while "p" was still running/,
   },
   {
+    what: "a step inside of the function that declares branches",
+    run: (flow, ran) =>
+      flow.parallel("p", (p) => {
+        void flow.step("a", ran("a"));
+        return { x: p.step(ran("x")) };
+      }),
+    says: /step "a" was called while "p" was still running/,
+  },
+  {
+    what: "an abort inside of the function that declares branches",
+    run: (flow) => flow.parallel("p", () => flow.abort("no")),
+    says: /flow\.abort\(\) was called while "p" was still running/,
+  },
+  {
     what: "an abort inside of a step",
     run: (flow) =>
       flow.step("a", () => {
@@ -177,9 +191,24 @@ const REFUSED: readonly {
     says: /declare at least one branch/,
   },
   {
-    what: "a parallel of promises",
-    run: (flow) => flow.parallel("p", () => ({ x: Promise.resolve(1) }) as never),
-    says: /use what p\.step\(\) or p\.transaction\(\) returns/,
+    what: "a parallel of promises that reject",
+    run: (flow) => flow.parallel("p", () => ({ x: rejected(), y: rejected() }) as never),
+    says: /flow\.p\.x is a promise; use what p\.step\(\) or p\.transaction\(\) returns/,
+  },
+  {
+    what: "a parallel whose function is asynchronous",
+    run: (flow) => flow.parallel("p", ((p: FlowParallel<unknown>) => Promise.resolve({ x: p.step(() => 1) })) as never),
+    says: /flow\.p is a promise; its function has to return an object of branches/,
+  },
+  {
+    what: "a branch with a slash in its name",
+    run: (flow, ran) => flow.parallel("p", (p) => ({ "a/b": p.step(ran("a/b")) })),
+    says: /: flow\.p\["a\/b"\] is "a\/b"; as a name it must not contain a slash/,
+  },
+  {
+    what: "the promise of what is to be done, which rejects,",
+    run: (flow) => flow.step("a", rejected() as never),
+    says: /flow\.a\.run is a promise; use a function/,
   },
   {
     what: "a sleep without a duration",
@@ -194,7 +223,7 @@ const REFUSED: readonly {
   {
     what: "an unknown option",
     run: (flow, ran) => flow.step("a", ran("a"), { retries: 3 } as never),
-    says: /retries/,
+    says: /^Cannot run workflow "misuse": there is no option flow\.a\.retries; use/,
   },
   {
     what: "a call of a definition that the engine does not know",
@@ -203,8 +232,9 @@ const REFUSED: readonly {
   },
   {
     what: "a call of what is no definition",
-    run: (flow) => flow.call(undefined as never, {}),
-    says: /use a definition that the engine was given/,
+    run: (flow) => flow.call("misuse.child" as never, {}),
+    says:
+      /^Cannot run workflow "misuse": flow\.call\.definition is "misuse\.child"; use a definition that the engine was given/,
   },
   {
     what: "a hook after a step",
@@ -229,6 +259,9 @@ const REFUSED: readonly {
     says: /use "completed" or "compensated"/,
   },
 ];
+
+/** As `flow.step("a", charge())` has it, which was to be `() => charge()`. */
+const rejected = () => Promise.reject(new Error("declined"));
 
 /** Registers the cases. */
 export function workflowMisuseCases({ add, addIf }: Cases): void {
@@ -323,6 +356,49 @@ export function workflowMisuseCases({ add, addIf }: Cases): void {
     const { execution } = await node.engine.start(borrows, { input: {} });
     assert.equal((await world.ended(execution.id)).execution.status, "completed");
     assert.deepEqual(ran, ["after"]);
+  });
+
+  for (const catches of [false, true]) {
+    const how = catches ? ", after a failure that was caught" : "";
+    add(`workflow: a step inside of an undo is refused with what to write instead${how}`, async (world) => {
+      const ran: string[] = [];
+      const definition = workflow("misuse.undo", async (flow) => {
+        await flow.step("a", () => {}, {
+          undo: async () => {
+            await flow.step("b", () => void ran.push("b"));
+          },
+        });
+        try {
+          await flow.step("fails", ({ fail }) => fail("no"));
+        } catch (error) {
+          if (!catches) throw error;
+          throw new Error("no way around", { cause: error });
+        }
+      });
+      const { id } = await world.begin(definition);
+      const { execution } = await world.ended(id);
+      const message = execution.compensationFailure?.message ?? "";
+      assert.deepEqual([execution.status, execution.blockedReason], ["blocked", "bug"], message);
+      assert.match(message, /step "b" was called after its function had ended; do not call flow inside of an undo/);
+      assert.deepEqual(ran, []);
+    });
+  }
+
+  add("workflow: a call that fails before its function waits for it is caught all the same", async (world) => {
+    const child = workflow("misuse.fails", (flow) => flow.step("a", ({ fail }) => fail("no")));
+    const definition = workflow("misuse.waits", async (flow) => {
+      const call = flow.call(child, {});
+      await world.gate("late").pass();
+      return await call.catch((error) => `caught ${error.message}`);
+    });
+    const node = world.node([child, definition]);
+    node.work();
+    const { execution: { id } } = await node.engine.start(definition, { input: {} });
+    world.gate("late").letOne();
+    await world.until(async () => (await world.execution(`${id}:misuse.fails`)).status === "failed");
+    await world.until(world.gate("late").arrived(2));
+    world.gate("late").open();
+    assert.match(String((await world.ended(id)).execution.output), /^caught Step "misuse.fails\/result" failed/);
   });
 
   add("workflow: what was refused runs once its code is mended, from where it stood", async (world) => {

@@ -49,7 +49,7 @@ const CHANGES: readonly { readonly what: string; readonly run: Run; readonly say
   {
     what: "another step stands in the place of the current one",
     run: (flow) => steps(flow, "a", "b", "d"),
-    says: /the execution stands on "go", and the function reaches "d"/,
+    says: /the execution stands on "go", and the function reaches "d"; give the changed workflow a new version, or/,
   },
   {
     what: "the current wait became a sleep",
@@ -494,6 +494,41 @@ function chanceCases({ add }: Cases): void {
       /Two passes of workflow "replay\.development".* the first came to "b\d+" \(step\), the second to "b\d+" \(step\)/,
     );
   });
+
+  for (const [what, recovers] of [["is caught", true], ["is let through", false]] as const) {
+    add(`workflow: in development a failure that ${what} is no difference`, async (world) => {
+      const definition = workflow("replay.caught", async (flow) => {
+        try {
+          await flow.step("a", ({ fail }) => fail("no"));
+        } catch (error) {
+          if (!recovers) throw error;
+        }
+      });
+      const { id, node } = await world.begin(definition, { node: { development: true } });
+      assert.equal((await world.ended(id)).execution.status, recovers ? "completed" : "failed");
+      assert.deepEqual(node.lines("error"), []);
+    });
+  }
+
+  add(
+    "workflow: a first step with another name on each pass is told of, and blocks as recipe_changed",
+    async (world) => {
+      let passes = 0;
+      const ran: string[] = [];
+      const definition = workflow("replay.first", async (flow) => {
+        const pass = ++passes;
+        await flow.step(`a${pass}`, () => void ran.push(`a${pass}`));
+        await flow.sleep(`nap${pass}`, "1s");
+      });
+      const { id, node } = await world.begin(definition);
+      const { execution } = await world.ended(id);
+      assert.equal(execution.blockedReason, "recipe_changed");
+      assert.match(execution.failure?.message ?? "", /; give the changed workflow a new version, or keep what decides/);
+      const [line] = node.lines("error");
+      assert.match(line ?? "", /Cannot run "a\d" of execution .*: its function does not come to it again; keep what/);
+      assert.deepEqual(ran, []);
+    },
+  );
 }
 
 function lengthCases({ add }: Cases): void {
