@@ -3,8 +3,9 @@
 import { Engine } from "../src/engine/engine.ts";
 import type { Store } from "../src/store.ts";
 import { webConsole } from "../web/mod.ts";
+import { changed, digestsOf } from "../web/view/changes.ts";
 import { termsHref } from "../web/view/href.ts";
-import type { RefreshModel } from "../web/view/model.ts";
+import type { MapModel, RefreshModel } from "../web/view/model.ts";
 
 /** An address that is asked for again and again, and what the answer may take. */
 export interface ApiQuestion {
@@ -104,8 +105,7 @@ async function largest(times: number, ask: () => Promise<number>): Promise<numbe
 
 /** A map that is open in a browser: each refresh tells of what has changed since the one before, as bytes on the line. */
 function pageOf(app: ReturnType<typeof webConsole>, tick: () => number) {
-  let have = "";
-  let since: number | null = null;
+  let map: MapModel | null = null;
 
   async function ask(query: Readonly<Record<string, string>>, headers: HeadersInit) {
     const response = await app.request(`/api/recent?${new URLSearchParams(query)}`, { headers });
@@ -113,22 +113,30 @@ function pageOf(app: ReturnType<typeof webConsole>, tick: () => number) {
     return { response, bytes };
   }
 
+  /** The page as it is opened, and then as it is. */
+  async function open(): Promise<MapModel> {
+    tick();
+    map ??= await (await app.request("/api/map?range=1h")).json() as MapModel;
+    return map;
+  }
+
+  function queryOf(page: MapModel): Readonly<Record<string, string>> {
+    const since = String(page.now);
+    return { range: "1h", since, replay_from: String(page.now - 3_000), have: digestsOf(page).slice(0, 4_000) };
+  }
+
   async function refresh(): Promise<number> {
-    const now = tick();
-    since ??= now - 5_000;
-    const query = { range: "1h", since: String(since), replay_from: String(since - 3_000), have };
-    const { response, bytes } = await ask(query, PACKED.headers);
+    const page = await open();
+    const { response, bytes } = await ask(queryOf(page), PACKED.headers);
     if (response.status !== 200) throw new Error(`Cannot measure a refresh: it answers ${response.status}`);
-    const model = JSON.parse(await unpacked(response, bytes)) as RefreshModel & { readonly have?: string };
-    since = model.now;
-    have = model.have ?? "";
+    const { now, map: changes } = JSON.parse(await unpacked(response, bytes)) as RefreshModel;
+    map = { ...changed(page, changes)!, now };
     return bytes.length;
   }
 
   /** Head and body of the answer when nothing has changed in between. */
   async function unchanged(): Promise<number> {
-    await refresh();
-    const query = { range: "1h", since: String(since), have };
+    const query = queryOf(await open());
     const first = await ask(query, PACKED.headers);
     const etag = first.response.headers.get("etag")!;
     const { response, bytes } = await ask(query, { ...PACKED.headers, "if-none-match": etag });
