@@ -5,22 +5,16 @@
 
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { setTimeout as delay } from "node:timers/promises";
 import type { Queries } from "../src/queries.ts";
 import { type Clock, systemClock } from "../src/clock.ts";
 import type { Store } from "../src/store.ts";
 import { postgresStore } from "../stores/postgres.ts";
 import { sqliteStore } from "../stores/sqlite.ts";
-import { type ApiSize, type ApiSources, consoleApi } from "./console_api.ts";
+import { type ApiQuestion, type ApiSize, type ApiSources, consoleApi } from "./console_api.ts";
 import { databaseUrl, dropPostgres, POSTGRES_SERVER, SCHEMA, seedPostgres, seedSqlite } from "./console_databases.ts";
 import type { ConsoleOptions } from "./console_options.ts";
 import { quantile, rounded } from "./statistics.ts";
-
-/** A question of the console's, and what it may take with everything around it. */
-interface Question {
-  readonly name: string;
-  readonly barMs: number;
-  ask(round: number): Promise<unknown>;
-}
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -104,13 +98,17 @@ async function weigh({ name, barBytes, largest }: ApiSize, { store, executions }
   console.log(JSON.stringify(line));
 }
 
-async function measure({ name, barMs, ask }: Question, { store, executions, rounds }: ConsoleOptions): Promise<void> {
+async function measure(
+  { name, barMs, pauseMs, ask }: ApiQuestion,
+  { store, executions, rounds }: ConsoleOptions,
+): Promise<void> {
   for (let round = 0; round < Math.min(10, rounds); round++) await ask(round);
   const times: number[] = [];
   for (let round = 0; round < rounds; round++) {
     const begin = performance.now();
     await ask(round);
     times.push(performance.now() - begin);
+    if (pauseMs !== undefined) await delay(pauseMs);
   }
   const value = rounded(quantile(times, 0.95));
   const line = {
@@ -123,11 +121,11 @@ async function measure({ name, barMs, ask }: Question, { store, executions, roun
   console.log(JSON.stringify({ ...line, barMs, isMet: value <= barMs }));
 }
 
-function questionsOf(now: number, { store, ids, cursors: deep, group }: ApiSources): readonly Question[] {
+function questionsOf(now: number, { store, ids, cursors: deep, group }: ApiSources): readonly ApiQuestion[] {
   const queries = store.queries!;
   const day = { from: now - 24 * HOUR, to: now };
   const at = <T>(list: readonly T[], round: number) => list[round % list.length]!;
-  const list = (name: string, options: Omit<Parameters<Queries["list"]>[0], "now">): Question => {
+  const list = (name: string, options: Omit<Parameters<Queries["list"]>[0], "now">): ApiQuestion => {
     return { name, barMs: 50, ask: () => queries.list({ ...options, now }) };
   };
   return [

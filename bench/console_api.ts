@@ -11,6 +11,8 @@ import type { MapModel, RefreshModel } from "../web/view/model.ts";
 export interface ApiQuestion {
   readonly name: string;
   readonly barMs: number;
+  /** Between two rounds, so that what a refresh leaves behind to be read is read before the next. */
+  readonly pauseMs?: number;
   ask(round: number): Promise<unknown>;
 }
 
@@ -41,6 +43,8 @@ export interface ApiSources {
 
 const PACKED = { headers: { "accept-encoding": "gzip" } };
 const REFRESHES = 60;
+/** A page asks every five seconds. This is much less, and enough. */
+const PAUSE_MS = 250;
 
 /** The console in front of a store, asked by a page that is refreshed every five seconds. */
 export function consoleApi({ store, ids, cursors, group, tick }: ApiSources): ConsoleApi {
@@ -62,6 +66,7 @@ export function consoleApi({ store, ids, cursors, group, tick }: ApiSources): Co
   const map = (range: string): ApiQuestion => ({
     name: `api.map.${range}`,
     barMs: 60,
+    pauseMs: PAUSE_MS,
     ask: async () => void (tick(), await get(`/api/map?range=${range}`)),
   });
   const page = pageOf(app, tick);
@@ -87,7 +92,7 @@ export function consoleApi({ store, ids, cursors, group, tick }: ApiSources): Co
       map("1h"),
       map("24h"),
       map("7d"),
-      { name: "api.recent", barMs: 25, ask: () => page.refresh() },
+      { name: "api.recent", barMs: 25, pauseMs: PAUSE_MS, ask: () => page.refresh() },
     ],
     sizes: [
       { name: "api.recent.changed", barBytes: 4_096, largest: () => largest(REFRESHES, () => page.refresh()) },

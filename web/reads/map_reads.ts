@@ -42,9 +42,12 @@ import { verdictOf } from "./verdict.ts";
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 const BUCKET_MS: Readonly<Record<Range, number>> = { "1h": MINUTE_MS, "24h": 15 * MINUTE_MS, "7d": 120 * MINUTE_MS };
-/** Over a long time the last seconds change little, and reading it all costs much. */
+/**
+ * What has happened in a range changes little in seconds, and reading it all costs much: who asks every few seconds gets
+ * it as it was when they asked before. What is in progress, and what has just ended, is always read anew.
+ */
 const KEPT_OF_RANGE: Readonly<Record<Range, Omit<Keeping, "now">>> = {
-  "1h": { forMs: 0, atMostMs: 0 },
+  "1h": { forMs: 2_000, atMostMs: 10_000 },
   "24h": { forMs: 10_000, atMostMs: 60_000 },
   "7d": { forMs: 60_000, atMostMs: 300_000 },
 };
@@ -91,6 +94,7 @@ export function mapReads({ engine, queries, settings }: Sources, slow: SlowReads
   const kept = {
     before: new Kept<ThroughputAnswer>(),
     failures: new Kept<Failures>(),
+    stalled: new Kept<StalledPage>(),
     groups: new Kept<Spanned<ErrorGroups>>(),
     throughput: new Kept<Spanned<ThroughputAnswer>>(),
     unserved: new Kept<readonly string[]>(),
@@ -133,13 +137,13 @@ export function mapReads({ engine, queries, settings }: Sources, slow: SlowReads
     const span = spanOf(range, now);
     const keeping = { now, ...KEPT_OF_RANGE[range] };
     const asOf = { now, stalledAfterMs: settings.stalledAfterMs };
-    // The longest first: a store answers few questions at a time.
-    const [inProgress, throughput, groups, stalled, failures, timings, { names, unserved }] = await Promise.all([
-      reader.read<InProgress>(
-        "what is in progress",
-        { now, steps: [] },
-        () => queries.inProgress({ ...asOf, oldest: OLDEST, sample: SAMPLE }),
-      ),
+    // By itself, and before what is kept is read anew: a store answers few questions at a time.
+    const inProgress = await reader.read<InProgress>(
+      "what is in progress",
+      { now, steps: [] },
+      () => queries.inProgress({ ...asOf, oldest: OLDEST, sample: SAMPLE }),
+    );
+    const [throughput, groups, stalled, failures, timings, { names, unserved }] = await Promise.all([
       chart(reader, range, now),
       reader.read<Spanned<ErrorGroups>>(
         "groups of errors",
@@ -154,7 +158,7 @@ export function mapReads({ engine, queries, settings }: Sources, slow: SlowReads
       reader.read<StalledPage>(
         "what is stalled",
         { total: 0, rows: [], next: null },
-        () => queries.stalled({ ...asOf, limit: 8 }),
+        () => kept.stalled.get("", { now, ...KEPT_OF_RANGE["1h"] }, () => queries.stalled({ ...asOf, limit: 8 })),
       ),
       reader.read<Failures>(
         "failures",
@@ -208,9 +212,9 @@ export function mapReads({ engine, queries, settings }: Sources, slow: SlowReads
     async refresh(range, since, replayFrom) {
       const now = await engine.store.now();
       const upTo = Math.min(since, now);
-      const [{ now: _now, ...shown }, finished] = await Promise.all([
-        map(range, now),
+      const [finished, { now: _now, ...shown }] = await Promise.all([
         queries.finishedSince({ now, since: upTo, replayFrom: Math.min(replayFrom, upTo), limit: MAX_FINISHED }),
+        map(range, now),
       ]);
       return { now, map: shown, recent: recentOf(finished) };
     },
@@ -337,9 +341,11 @@ function movingOf(step: InProgressStep | undefined): number {
 function tokensOf(step: InProgressStep | undefined): readonly TokenModel[] {
   if (step === undefined) return [];
   return step.tokens.flatMap(({ id, activity, enteredAt }): TokenModel[] => {
-    if (activity === "stalled") return [{ id, state: "stalled", at: enteredAt }];
+    // Microseconds cannot be seen, and take a third of what a token takes on the line.
+    const at = Math.round(enteredAt);
+    if (activity === "stalled") return [{ id, state: "stalled", at }];
     if (activity !== "running" && activity !== "compensating" && activity !== "retrying") return [];
-    return [{ id, state: step.direction === "execute" ? "running" : "compensating", at: enteredAt }];
+    return [{ id, state: step.direction === "execute" ? "running" : "compensating", at }];
   });
 }
 
@@ -389,8 +395,8 @@ function groupModel(group: ErrorGroup & { readonly href: string }): GroupModel {
     error: group.errorClass,
     message: group.sample?.message ?? group.message,
     occurrences: group.attempts,
-    firstAt: group.firstAt,
-    lastAt: group.lastAt,
+    firstAt: Math.round(group.firstAt),
+    lastAt: Math.round(group.lastAt),
     spark: group.series,
     href: group.href,
   };

@@ -13,7 +13,7 @@ const DIGITS = 7;
 
 /** What a page has, as the value of `have`. */
 export function digestsOf(map: Map): string {
-  const steps = map.lines.flatMap(({ saga, steps }) => steps.map((step) => digest([saga, step])));
+  const steps = map.lines.flatMap((line) => line.steps.flatMap((step) => Object.values(digestsOfStep(line, step))));
   return [...partsOf(map).map(digest), ...steps].join(".");
 }
 
@@ -25,7 +25,11 @@ export function changesOf(map: Map, have: string): MapChanges {
     ...Object.fromEntries(parts) as Partial<Parts>,
     lines: map.lines.map(({ steps, ...line }): LineChanges => ({
       ...line,
-      steps: steps.map((step) => known.has(digest([line.saga, step])) ? step.name : step),
+      steps: steps.map((step) => {
+        const { counts, tokens } = digestsOfStep(line, step);
+        const isDrawn = known.has(tokens);
+        return isDrawn && known.has(counts) ? step.name : { ...step, tokens: isDrawn ? null : step.tokens };
+      }),
     })),
   };
 }
@@ -34,15 +38,23 @@ export function changesOf(map: Map, have: string): MapChanges {
 export function changed(map: Map, changes: MapChanges): Map | null {
   const lines: LineModel[] = [];
   for (const { steps: changedSteps, ...line } of changes.lines) {
-    const before = map.lines.find(({ saga }) => saga === line.saga);
-    const steps = changedSteps.map((step) =>
-      typeof step === "string" ? before?.steps.find(({ name }) => name === step) : step
-    );
+    const before = map.lines.find(({ saga }) => saga === line.saga)?.steps;
+    const steps = changedSteps.map((step) => {
+      const old = before?.find(({ name }) => name === (typeof step === "string" ? step : step.name));
+      if (typeof step === "string") return old;
+      const tokens = step.tokens ?? old?.tokens;
+      return tokens && { ...step, tokens };
+    });
     if (!steps.every((step): step is StepModel => step !== undefined)) return null;
     lines.push({ ...line, steps });
   }
   const { lines: _lines, ...parts } = changes;
   return { ...map, ...parts, lines };
+}
+
+/** Counts change where tokens do not, and tokens are what takes room. */
+function digestsOfStep({ saga }: { readonly saga: string }, { tokens, ...counts }: StepModel) {
+  return { counts: digest([saga, counts]), tokens: digest([saga, counts.name, tokens]) };
 }
 
 function partsOf({ lines: _lines, ...parts }: Map): readonly (readonly [string, unknown])[] {

@@ -43,7 +43,7 @@ Deno.test("changesOf() leaves out what the page has, and changed() puts it in ag
   const changes = changesOf(after, digestsOf(before));
   assert.deepEqual(changes, {
     counts: after.counts,
-    lines: [{ saga: "orders", moving: 3, trouble: 0, steps: ["reserve", step("charge", 2)] }],
+    lines: [{ saga: "orders", moving: 3, trouble: 0, steps: ["reserve", { ...step("charge", 2), tokens: null }] }],
   });
   assert.deepEqual(changed(before, changes), after);
 });

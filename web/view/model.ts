@@ -145,7 +145,12 @@ export interface MapChanges extends Partial<Omit<MapModel, "now" | "lines">> {
 
 /** A line; of a step that the page has as it is, the name only. */
 export interface LineChanges extends Omit<LineModel, "steps"> {
-  readonly steps: readonly (StepModel | string)[];
+  readonly steps: readonly (StepChanges | string)[];
+}
+
+/** A step; without the tokens if the page has these. */
+export interface StepChanges extends Omit<StepModel, "tokens"> {
+  readonly tokens: readonly TokenModel[] | null;
 }
 
 /** What ended since the last refresh. */
