@@ -1,74 +1,114 @@
 /**
- * `deno task bench console`: how long the console's questions take on a million executions, next to what the console may
- * take for the whole answer.
+ * `deno task bench console`: how long the console's questions take on a million executions, by themselves and over
+ * HTTP as a page asks them, next to what the console may take for the whole answer; and how many bytes a refresh takes.
  */
 
+import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { setTimeout as delay } from "node:timers/promises";
 import type { Queries } from "../src/queries.ts";
+import { type Clock, systemClock } from "../src/clock.ts";
 import type { Store } from "../src/store.ts";
 import { postgresStore } from "../stores/postgres.ts";
 import { sqliteStore } from "../stores/sqlite.ts";
+import { type ApiQuestion, type ApiSize, type ApiSources, consoleApi } from "./console_api.ts";
 import { databaseUrl, dropPostgres, POSTGRES_SERVER, SCHEMA, seedPostgres, seedSqlite } from "./console_databases.ts";
 import type { ConsoleOptions } from "./console_options.ts";
 import { quantile, rounded } from "./statistics.ts";
 
-/** A question of the console's, and what it may take with everything around it. */
-interface Question {
-  readonly name: string;
-  readonly barMs: number;
-  ask(round: number): Promise<unknown>;
-}
-
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
+/** The end of the week that was made; what asks over HTTP goes through its last minutes, five seconds at a time. */
+interface Week {
+  readonly store: Store;
+  readonly end: number;
+  tick(): number;
+  drop(): Promise<void>;
+}
+
 /** Makes the database, measures, prints a line of JSON for each question, and leaves nothing behind. */
 export async function measureConsole(options: ConsoleOptions): Promise<void> {
-  // The end of the week that is made: everything is asked as of then.
-  const now = Date.now();
-  const { store, drop } = await makeStore(options, now);
+  const { store, end, tick, drop } = await makeWeek(options);
+  const isWanted = (name: string) => options.only === null || options.only.some((one) => name.startsWith(one));
   try {
-    for (const question of await questionsOf(store, now, options)) {
-      if (options.only === null || options.only.includes(question.name)) await measure(question, options);
+    const day = { from: end - 24 * HOUR, to: end };
+    const sources = {
+      store,
+      tick,
+      ids: await someIds(store.queries!, end),
+      cursors: await cursorsOf(store.queries!, end),
+      group: (await store.queries!.errorGroups({ ...day, limit: 1 })).groups[0]!.id,
+    };
+    console.error(`bench: ${options.executions} executions are there, ${sources.cursors.length} deep pages are known`);
+    for (const question of questionsOf(end, sources)) {
+      if (isWanted(question.name)) await measure(question, options);
     }
+    const api = consoleApi(sources);
+    for (const question of api.questions) {
+      if (isWanted(question.name)) await measure(question, options);
+    }
+    for (const size of api.sizes) {
+      if (isWanted(size.name)) await weigh(size, options);
+    }
+    await api.close();
   } finally {
     await store.close();
     await drop();
   }
 }
 
-/** Makes a store with a week of executions in it. */
-async function makeStore(
-  { store: kind, executions, keep }: ConsoleOptions,
-  now: number,
-): Promise<{ readonly store: Store; drop(): Promise<void> }> {
-  console.error(`bench: ${executions} executions for ${kind}`);
+/** Makes a store with a week of executions in it, or takes the one that is there. */
+async function makeWeek(options: ConsoleOptions): Promise<Week> {
+  const { store: kind, executions, keep, database, rounds } = options;
+  const now = Date.now();
+  let time = now;
+  const clock: Clock = { ...systemClock, now: () => time };
+  const open = async (store: Store, drop: Week["drop"]): Promise<Week> => {
+    const [newest] = (await store.queries!.list({ now, limit: 1 })).rows;
+    const end = database === null ? now : newest!.startedAt + 1;
+    time = end - rounds * 4 * 5_000;
+    return { store, end, tick: () => (time += 5_000), drop };
+  };
+  if (database === null) console.error(`bench: ${executions} executions for ${kind}`);
   if (kind === "postgres") {
-    const name = "leveret_console_bench";
-    await seedPostgres(POSTGRES_SERVER, name, { executions, now });
-    return {
-      store: postgresStore({ url: databaseUrl(POSTGRES_SERVER, name), schema: SCHEMA }),
-      drop: async () => keep ? undefined : await dropPostgres(POSTGRES_SERVER, name),
-    };
+    const name = database ?? "leveret_console_bench";
+    if (database === null) await seedPostgres(POSTGRES_SERVER, name, { executions, now });
+    const store = postgresStore({ url: databaseUrl(POSTGRES_SERVER, name), schema: SCHEMA, clock });
+    return await open(store, async () => keep ? undefined : await dropPostgres(POSTGRES_SERVER, name));
   }
-  const dir = await Deno.makeTempDir({ prefix: "leveret-bench-" });
-  const path = `${dir}/console.sqlite`;
+  const path = database ?? await newFile(now, executions);
+  return await open(
+    sqliteStore({ path, clock }),
+    async () => keep ? console.error(`bench: kept ${path}`) : await Deno.remove(dirname(path), { recursive: true }),
+  );
+}
+
+async function newFile(now: number, executions: number): Promise<string> {
+  const path = `${await Deno.makeTempDir({ prefix: "leveret-bench-" })}/console.sqlite`;
   const database = new DatabaseSync(path);
   await seedSqlite(database, { executions, now });
   database.close();
-  return {
-    store: sqliteStore({ path }),
-    drop: async () => keep ? console.error(`bench: kept ${path}`) : await Deno.remove(dir, { recursive: true }),
-  };
+  return path;
 }
 
-async function measure({ name, barMs, ask }: Question, { store, executions, rounds }: ConsoleOptions): Promise<void> {
+async function weigh({ name, barBytes, largest }: ApiSize, { store, executions }: ConsoleOptions): Promise<void> {
+  const bytes = await largest();
+  const line = { bench: `console.${store}.${name}`, executions, bytes, barBytes, isMet: bytes <= barBytes };
+  console.log(JSON.stringify(line));
+}
+
+async function measure(
+  { name, barMs, pauseMs, ask }: ApiQuestion,
+  { store, executions, rounds }: ConsoleOptions,
+): Promise<void> {
   for (let round = 0; round < Math.min(10, rounds); round++) await ask(round);
   const times: number[] = [];
   for (let round = 0; round < rounds; round++) {
     const begin = performance.now();
     await ask(round);
     times.push(performance.now() - begin);
+    if (pauseMs !== undefined) await delay(pauseMs);
   }
   const value = rounded(quantile(times, 0.95));
   const line = {
@@ -81,17 +121,13 @@ async function measure({ name, barMs, ask }: Question, { store, executions, roun
   console.log(JSON.stringify({ ...line, barMs, isMet: value <= barMs }));
 }
 
-async function questionsOf(store: Store, now: number, { executions }: ConsoleOptions): Promise<readonly Question[]> {
+function questionsOf(now: number, { store, ids, cursors: deep, group }: ApiSources): readonly ApiQuestion[] {
   const queries = store.queries!;
   const day = { from: now - 24 * HOUR, to: now };
-  const deep = await cursorsOf(queries, now);
-  const group = (await queries.errorGroups({ ...day, limit: 1 })).groups[0]!.id;
-  const ids = await someIds(queries, now);
   const at = <T>(list: readonly T[], round: number) => list[round % list.length]!;
-  const list = (name: string, options: Omit<Parameters<Queries["list"]>[0], "now">): Question => {
+  const list = (name: string, options: Omit<Parameters<Queries["list"]>[0], "now">): ApiQuestion => {
     return { name, barMs: 50, ask: () => queries.list({ ...options, now }) };
   };
-  console.error(`bench: ${executions} executions are there, ${deep.length} deep pages are known`);
   return [
     list("list", {}),
     { name: "list.deep", barMs: 50, ask: (round) => queries.list({ now, cursor: at(deep, round) }) },

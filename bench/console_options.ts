@@ -9,6 +9,8 @@ export interface ConsoleOptions {
   readonly rounds: number;
   /** Names of questions; all if it is null. */
   readonly only: readonly string[] | null;
+  /** A database of `seed-console`, or a file, that is measured as it is, and left there; null to make one. */
+  readonly database: string | null;
   /** Whether the database is left there. */
   readonly keep: boolean;
 }
@@ -19,19 +21,22 @@ export const EVERYTHING: ConsoleOptions = {
   executions: 1_000_000,
   rounds: 200,
   only: null,
+  database: null,
   keep: false,
 };
 
 /** How to call it. */
 export const CONSOLE_USAGE = `Usage: deno task bench console [options]
 
-Makes a week of executions, asks what the console asks, and prints a line of JSON for each question: the 95th percentile
-next to what the console may take for the whole answer. What it makes is dropped at the end.
+Makes a week of executions, asks what the console asks, by the queries and over HTTP (api.…), and prints a line of JSON
+for each question: the 95th percentile next to what the console may take for the whole answer, and the bytes of a
+refresh. What it makes is dropped at the end.
 
   --store <name>          postgres, at LEVERET_POSTGRES_URL, or sqlite (${EVERYTHING.store})
   --executions <number>   executions, with three times as many attempts (${EVERYTHING.executions})
   --rounds <number>       how often each question is asked (${EVERYTHING.rounds})
-  --only <name[,name…]>   these questions only
+  --only <name[,name…]>   only questions whose names begin so
+  --database <name>       a database of seed-console, or a file, that is there; it stays
   --keep                  leaves the database there
   --help                  this text`;
 
@@ -51,6 +56,9 @@ export function consoleOptionsOf(args: readonly string[]): ConsoleOptions | stri
       case "--store":
         if (value !== "postgres" && value !== "sqlite") return `There is no store "${value}"; use postgres or sqlite`;
         options = { ...options, store: value };
+        break;
+      case "--database":
+        options = { ...options, database: value, keep: true };
         break;
       case "--only":
         options = { ...options, only: value.split(",") };

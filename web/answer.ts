@@ -40,10 +40,15 @@ export function json(request: Request, value: unknown, options: AnswerOptions = 
 
 /**
  * Data that is asked for again and again. The time at which it was true is on every answer, also on the one that says
- * that nothing has changed; so it is no part of the digest.
+ * that nothing has changed; so it is no part of the digest. Where the answer leaves out what the page has, the digest is
+ * that of the `whole`.
  */
-export async function refreshed(request: Request, value: { readonly now: number }): Promise<Response> {
-  const { now, ...rest } = value;
+export async function refreshed(
+  request: Request,
+  value: { readonly now: number },
+  whole: { readonly now: number } = value,
+): Promise<Response> {
+  const { now, ...rest } = whole;
   const digest = await crypto.subtle.digest("SHA-1", new TextEncoder().encode(JSON.stringify(rest)));
   const etag = `"${[...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, "0")).join("")}"`;
   const headers = { etag, "x-leveret-now": String(now) };

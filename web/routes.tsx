@@ -15,16 +15,18 @@ import { readDoctor } from "./reads/doctor_reads.ts";
 import { type ListRequest, readList } from "./reads/list_reads.ts";
 import { mapReads } from "./reads/map_reads.ts";
 import { detailText, doctorText, listCsv, listText, mapText } from "./text_twins.ts";
+import { slowReads } from "./reads/slow_reads.ts";
 import { ActionForm, keepable } from "./view/action_form.tsx";
 import { BulkNote, BulkScreen } from "./view/bulk.tsx";
 import { DoctorScreen } from "./view/doctor.tsx";
 import { ExecutionScreen } from "./view/execution.tsx";
+import { changesOf } from "./view/changes.ts";
 import { canonical, ExecutionsScreen, PlainField } from "./view/executions.tsx";
 import { parseFilter } from "./view/filter.ts";
 import { executionHref, query } from "./view/href.ts";
 import { type Frame, Message, Page } from "./view/layout.tsx";
 import { MapScreen } from "./view/map.tsx";
-import type { ListModel, RowModel } from "./view/model.ts";
+import type { ListModel, RefreshModel, RowModel } from "./view/model.ts";
 
 type Env = { Bindings: { visit: Visit } };
 
@@ -36,8 +38,9 @@ const MAX_PAGE = 1_000;
 /** Routes of an engine's console. Access for reading has been granted before any of them is asked. */
 export function routes(engine: Engine, queries: Queries, settings: ConsoleSettings): Hono<Env> {
   const sources = { engine, queries, settings };
-  const map = mapReads(engine, queries, settings);
-  const detail = detailReads(engine, queries, settings);
+  const slow = slowReads(queries);
+  const map = mapReads(sources, slow);
+  const detail = detailReads(sources, slow);
   const app = new Hono<Env>({
     getPath: (_request, options) => (options?.env as Env["Bindings"]).visit.path,
   });
@@ -67,7 +70,9 @@ export function routes(engine: Engine, queries: Queries, settings: ConsoleSettin
   app.get("/api/recent", async (context) => {
     const since = numberAt(context, "since", { min: 0, max: 8.64e15 });
     const replayFrom = numberAt(context, "replay_from", { min: 0, max: 8.64e15 }, since);
-    return await refreshed(context.req.raw, await map.refresh(rangeOf(context), since, replayFrom));
+    const whole = await map.refresh(rangeOf(context), since, replayFrom);
+    const changes: RefreshModel = { ...whole, map: changesOf(whole.map, textAt(context, "have")) };
+    return await refreshed(context.req.raw, changes, whole);
   });
 
   const listRequest = (context: Context<Env>): ListRequest => ({

@@ -6,6 +6,7 @@ import { count } from "../view/format.ts";
 import { query } from "../view/href.ts";
 import { MapScreen } from "../view/map.tsx";
 import { type LineModel, type MapModel, type Range, RANGES, type RefreshModel } from "../view/model.ts";
+import { changed, digestsOf } from "../view/changes.ts";
 import { placeOf } from "../view/position.ts";
 import { Animation } from "./animation.ts";
 import { keep, kept } from "./kept_choices.ts";
@@ -17,6 +18,8 @@ const PER_SCREEN = 24;
 /** What was written late is looked for so far back. */
 const REPLAY_MARGIN_MS = 3_000;
 const KEPT_IDS = 2_000;
+/** Servers take addresses of 8 KiB; what is left out here is sent once more. */
+const MAX_HAVE = 4_000;
 
 /** The screen, with what moves and what is new. */
 export function MapIsland({ first }: { readonly first: MapModel }): VNode {
@@ -37,7 +40,12 @@ export function MapIsland({ first }: { readonly first: MapModel }): VNode {
       now: first.now,
       address: (since) =>
         `api/recent${
-          query({ range, since: String(since), replay_from: String(Math.max(0, since - REPLAY_MARGIN_MS)) })
+          query({
+            range,
+            since: String(since),
+            replay_from: String(Math.max(0, since - REPLAY_MARGIN_MS)),
+            have: digestsOf(shown.current).slice(0, MAX_HAVE),
+          })
         }`,
       take(news, { now, gap }) {
         setTrouble(null);
@@ -47,8 +55,10 @@ export function MapIsland({ first }: { readonly first: MapModel }): VNode {
           return;
         }
         const before = shown.current;
+        const map = changed(before, news.map);
+        if (map === null) return setTrouble("The server sent changes of another map: reload this page.");
         setNotes(finish(news, before, { gap, seen, animation, interval: pickedInterval() }));
-        const next: MapModel = { ...news.map, now };
+        const next: MapModel = { ...map, now };
         setModel({ ...next, lines: inPlace(next.lines, before.lines) });
       },
       fail: setTrouble,

@@ -2,11 +2,11 @@
 
 import { compensate, retry } from "../../src/domain/operate.ts";
 import type { Engine } from "../../src/engine/engine.ts";
-import type { ExecutionSummary, Queries } from "../../src/queries.ts";
-import type { ConsoleSettings } from "../options.ts";
+import type { ExecutionSummary } from "../../src/queries.ts";
 import type { BulkModel } from "../view/model.ts";
 import { conditionsOf } from "./conditions.ts";
 import { rowModel } from "./row.ts";
+import type { Sources } from "./sources.ts";
 
 /** More at a time are previewed anew. */
 export const BULK_LIMIT = 500;
@@ -16,11 +16,7 @@ const SAMPLES = 5;
 
 /** The preview: which executions, with the epoch of each, so that those are left alone that somebody touches meanwhile. */
 export async function readBulk(
-  { engine, queries, settings }: {
-    readonly engine: Engine;
-    readonly queries: Queries;
-    readonly settings: ConsoleSettings;
-  },
+  { engine, queries, settings }: Sources,
   action: "retry" | "compensate",
   q: string,
 ): Promise<BulkModel> {

@@ -4,9 +4,8 @@ import { rowsOfRunning } from "../../src/domain/attempts.ts";
 import type { Failure, FailureCause } from "../../src/domain/failure.ts";
 import { type Json, type JsonObject, merge } from "../../src/domain/json.ts";
 import type { Execution, ExecutionRecord } from "../../src/domain/record.ts";
-import type { Engine } from "../../src/engine/engine.ts";
 import type { AttemptView } from "../../src/engine/views.ts";
-import type { Names, Queries, Timings } from "../../src/queries.ts";
+import type { Names, Timings } from "../../src/queries.ts";
 import type { ConsoleAction, ConsoleSettings } from "../options.ts";
 import { redacted } from "../redact.ts";
 import type { MarkName } from "../view/mark.tsx";
@@ -15,8 +14,10 @@ import type { AttemptModel, DetailModel, FailureModel, JsonText, WayStep } from 
 import { actionsOf } from "./actions.ts";
 import { framesOf } from "./backtrace.ts";
 import { diffOf, shortJson } from "./diff.ts";
-import { Kept, PartReader } from "./parts.ts";
+import { PartReader } from "./parts.ts";
 import { rowModel } from "./row.ts";
+import type { SlowReads } from "./slow_reads.ts";
+import type { Sources } from "./sources.ts";
 
 const MAX_TEXT = 65_536;
 const MAX_ATTEMPTS = 200;
@@ -24,14 +25,12 @@ const MAX_ATTEMPTS = 200;
 const MAX_BACKTRACES = 20;
 const MAX_OTHERS = 8;
 const MIN_SAMPLES = 20;
-const KEPT_MS = 30_000;
 
 /** Reads an execution; null if there is none with this id. */
 export type DetailReads = (id: string, allowed: readonly ConsoleAction[]) => Promise<DetailModel | null>;
 
 /** Readings of single executions. */
-export function detailReads(engine: Engine, queries: Queries, settings: ConsoleSettings): DetailReads {
-  const kept = { timings: new Kept<Timings>(), names: new Kept<Names>() };
+export function detailReads({ engine, queries, settings }: Sources, slow: SlowReads): DetailReads {
   return async (id, allowed) => {
     const reader = new PartReader(settings.logger);
     const [now, [record], page] = await Promise.all([
@@ -61,12 +60,12 @@ export function detailReads(engine: Engine, queries: Queries, settings: ConsoleS
       reader.read<Timings>(
         "step timing",
         { steps: [], isCut: false },
-        () => kept.timings.get("", { now, forMs: KEPT_MS }, () => queries.timing()),
+        () => slow.timings(now),
       ),
       reader.read<Names | null>(
         "names",
         null,
-        () => kept.names.get("", { now, forMs: KEPT_MS }, () => queries.names()),
+        () => slow.names(now),
       ),
     ]);
     const row = rowModel(summary, engine.definitions);

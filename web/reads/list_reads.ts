@@ -1,12 +1,11 @@
 /** Reads pages of executions. */
 
-import type { Engine } from "../../src/engine/engine.ts";
-import type { ExecutionPage, Queries, Sort } from "../../src/queries.ts";
-import type { ConsoleSettings } from "../options.ts";
+import type { ExecutionPage, Sort } from "../../src/queries.ts";
 import { count } from "../view/format.ts";
 import type { ListModel } from "../view/model.ts";
 import { conditionsOf } from "./conditions.ts";
 import { rowModel } from "./row.ts";
+import type { Sources } from "./sources.ts";
 
 /** What is asked for. */
 export interface ListRequest {
@@ -26,11 +25,7 @@ export const SORTS: Readonly<Record<string, Sort>> = {
 
 /** A page of the list; a filter that cannot be understood is an answer, too. */
 export async function readList(
-  { engine, queries, settings }: {
-    readonly engine: Engine;
-    readonly queries: Queries;
-    readonly settings: ConsoleSettings;
-  },
+  { engine, queries, settings }: Sources,
   { q, sort, cursor, limit }: ListRequest,
 ): Promise<ListModel> {
   const now = await engine.store.now();

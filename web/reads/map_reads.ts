@@ -19,7 +19,6 @@ import type {
   ThroughputBucket,
   Timings,
 } from "../../src/queries.ts";
-import type { ConsoleSettings } from "../options.ts";
 import { termsHref } from "../view/href.ts";
 import {
   type FinishedModel,
@@ -30,120 +29,170 @@ import {
   type Range,
   RANGES,
   type RecentModel,
-  type RefreshModel,
   type StepModel,
   type Throughput,
   type TokenModel,
 } from "../view/model.ts";
-import { Kept, PartReader } from "./parts.ts";
+import { type Keeping, Kept, PartReader } from "./parts.ts";
 import { rowMark } from "./row.ts";
+import type { SlowReads } from "./slow_reads.ts";
+import type { Sources } from "./sources.ts";
 import { verdictOf } from "./verdict.ts";
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 const BUCKET_MS: Readonly<Record<Range, number>> = { "1h": MINUTE_MS, "24h": 15 * MINUTE_MS, "7d": 120 * MINUTE_MS };
-/** What changes slowly: how long steps take, what names there are, what was a day ago. */
-const KEPT_MS = 30_000;
-/** Over a long time the last seconds change little, and reading it all costs much. */
-const KEPT_OF_RANGE_MS: Readonly<Record<Range, number>> = { "1h": 0, "24h": 10_000, "7d": 60_000 };
+/**
+ * What has happened in a range changes little in seconds, and reading it all costs much: who asks every few seconds gets
+ * it as it was when they asked before. What is in progress, and what has just ended, is always read anew.
+ */
+const KEPT_OF_RANGE: Readonly<Record<Range, Omit<Keeping, "now">>> = {
+  "1h": { forMs: 2_000, atMostMs: 10_000 },
+  "24h": { forMs: 10_000, atMostMs: 60_000 },
+  "7d": { forMs: 60_000, atMostMs: 300_000 },
+};
+/** What was a day ago does not change. */
+const KEPT_OF_BEFORE: Omit<Keeping, "now"> = { forMs: 30_000, atMostMs: 120_000 };
+/** Workers tell every few seconds that they live. */
+const KEPT_OF_WORKERS: Omit<Keeping, "now"> = { forMs: 5_000, atMostMs: 15_000 };
 const MIN_SAMPLES = 20;
 const OLDEST = 4;
 const SAMPLE = 8;
+/** Of those that have just ended, the latest; the others are counted. */
+const MAX_FINISHED = 100;
 
 /** Reads the map, and what has ended since it was read. */
 export interface MapReads {
   /** The whole map. */
   map(range: Range): Promise<MapModel>;
   /** The map as it is now, and what has ended since the last time. */
-  refresh(range: Range, since: number, replayFrom: number): Promise<RefreshModel>;
+  refresh(range: Range, since: number, replayFrom: number): Promise<WholeRefresh>;
+}
+
+/** A refresh from which nothing is left out. */
+export interface WholeRefresh {
+  readonly now: number;
+  readonly map: Omit<MapModel, "now">;
+  readonly recent: RecentModel;
+}
+
+/** The time that the map looks back on, in whole minutes: what was asked for a moment ago is asked for again. */
+interface Span {
+  readonly from: number;
+  readonly to: number;
+  readonly series: { readonly from: number; readonly to: number; readonly bucketMs: number };
+}
+
+/** An answer with the time that it is of: links and the axis of the chart say so. */
+interface Spanned<Answer> {
+  readonly span: Span;
+  readonly answer: Answer;
 }
 
 /** Readings of the map of an engine's store. */
-export function mapReads(engine: Engine, queries: Queries, settings: ConsoleSettings): MapReads {
+export function mapReads({ engine, queries, settings }: Sources, slow: SlowReads): MapReads {
   const kept = {
-    timings: new Kept<Timings>(),
-    names: new Kept<Names>(),
     before: new Kept<ThroughputAnswer>(),
     failures: new Kept<Failures>(),
-    groups: new Kept<ErrorGroups>(),
-    throughput: new Kept<ThroughputAnswer>(),
+    stalled: new Kept<StalledPage>(),
+    groups: new Kept<Spanned<ErrorGroups>>(),
+    throughput: new Kept<Spanned<ThroughputAnswer>>(),
+    unserved: new Kept<readonly string[]>(),
   };
+
+  /** What was asked for is kept with the time that it is of. */
+  async function spanned<Answer>(span: Span, answer: Promise<Answer>): Promise<Spanned<Answer>> {
+    return { span, answer: await answer };
+  }
+
+  /** The bars of the chart, and those of the same time a day before. */
+  async function chart(reader: PartReader, range: Range, now: number) {
+    const latest = spanOf(range, now);
+    const { span, answer } = await reader.read<Spanned<ThroughputAnswer>>(
+      "throughput",
+      { span: latest, answer: { buckets: [] } },
+      () =>
+        kept.throughput.get(
+          range,
+          { now, ...KEPT_OF_RANGE[range] },
+          () => spanned(latest, queries.throughput(latest.series)),
+        ),
+    );
+    const { from, to, bucketMs } = span.series;
+    const before = await reader.read<ThroughputAnswer>(
+      "throughput of the day before",
+      { buckets: [] },
+      () =>
+        kept.before.get(
+          `${from} ${bucketMs}`,
+          { now, ...KEPT_OF_BEFORE },
+          () => queries.throughput({ from: from - DAY_MS, to: to - DAY_MS, bucketMs }),
+        ),
+    );
+    return { series: span.series, buckets: answer.buckets, before: before.buckets };
+  }
 
   async function map(range: Range, now: number): Promise<MapModel> {
     const reader = new PartReader(settings.logger);
-    // Whole minutes, so that what was asked for a moment ago is asked for again.
-    const to = Math.ceil((now + 1) / MINUTE_MS) * MINUTE_MS;
-    const from = to - RANGES[range];
-    const bucketMs = BUCKET_MS[range];
-    const series = { from: Math.ceil(from / bucketMs) * bucketMs, to, bucketMs };
-    // What is kept is of exactly this time: links and the chart's axis say so.
-    const span = `${from} ${to}`;
-    const steady = { now, forMs: KEPT_MS };
-    const slow = { now, forMs: KEPT_OF_RANGE_MS[range] };
+    const span = spanOf(range, now);
+    const keeping = { now, ...KEPT_OF_RANGE[range] };
     const asOf = { now, stalledAfterMs: settings.stalledAfterMs };
-    const [inProgress, failures, groups, stalled, throughput, before, timings, names] = await Promise.all([
-      reader.read<InProgress>(
-        "what is in progress",
-        { now, steps: [] },
-        () => queries.inProgress({ ...asOf, oldest: OLDEST, sample: SAMPLE }),
-      ),
-      reader.read<Failures>(
-        "failures",
-        { steps: [] },
-        () => kept.failures.get(span, slow, () => queries.failures({ from, to })),
-      ),
-      reader.read<ErrorGroups>(
+    // By itself, and before what is kept is read anew: a store answers few questions at a time.
+    const inProgress = await reader.read<InProgress>(
+      "what is in progress",
+      { now, steps: [] },
+      () => queries.inProgress({ ...asOf, oldest: OLDEST, sample: SAMPLE }),
+    );
+    const [throughput, groups, stalled, failures, timings, { names, unserved }] = await Promise.all([
+      chart(reader, range, now),
+      reader.read<Spanned<ErrorGroups>>(
         "groups of errors",
-        { groups: [], total: 0, attempts: 0 },
-        () => kept.groups.get(span, slow, () => queries.errorGroups({ from, to, limit: 8 })),
+        { span, answer: { groups: [], total: 0, attempts: 0 } },
+        () =>
+          kept.groups.get(
+            range,
+            keeping,
+            () => spanned(span, queries.errorGroups({ from: span.from, to: span.to, limit: 8 })),
+          ),
       ),
       reader.read<StalledPage>(
         "what is stalled",
         { total: 0, rows: [], next: null },
-        () => queries.stalled({ ...asOf, limit: 8 }),
+        () => kept.stalled.get("", { now, ...KEPT_OF_RANGE["1h"] }, () => queries.stalled({ ...asOf, limit: 8 })),
       ),
-      reader.read<ThroughputAnswer>(
-        "throughput",
-        { buckets: [] },
-        () => kept.throughput.get(span, slow, () => queries.throughput(series)),
+      reader.read<Failures>(
+        "failures",
+        { steps: [] },
+        () => kept.failures.get(range, keeping, () => queries.failures({ from: span.from, to: span.to })),
       ),
-      reader.read<ThroughputAnswer>(
-        "throughput of the day before",
-        { buckets: [] },
-        () =>
-          kept.before.get(
-            span,
-            steady,
-            () => queries.throughput({ from: series.from - DAY_MS, to: to - DAY_MS, bucketMs }),
-          ),
-      ),
-      reader.read<Timings>(
-        "step timing",
-        { steps: [], isCut: false },
-        () => kept.timings.get("", steady, () => queries.timing()),
-      ),
+      reader.read<Timings>("step timing", { steps: [], isCut: false }, () => slow.timings(now)),
       reader.read<Names>(
         "names",
         { sagas: [], partitions: [], resourceTypes: [], errorClasses: [], isCut: false },
-        () => kept.names.get("", steady, () => queries.names()),
-      ),
+        () => slow.names(now),
+      ).then(async (names) => ({
+        names,
+        unserved: await reader.read<readonly string[]>(
+          "workers",
+          [],
+          () => kept.unserved.get("", { now, ...KEPT_OF_WORKERS }, () => unservedOf(engine, queries, names, now)),
+        ),
+      })),
     ]);
     reader.refuseIfNothing();
     const lines = linesOf({ engine, inProgress, failures, timings, names, now, range });
-    const linked = groups.groups.map((group) => ({ ...group, href: groupHref(group, from, to) }));
+    const linked = groups.answer.groups.map((group) => ({
+      ...group,
+      href: groupHref(group, groups.span.from, groups.span.to),
+    }));
     const counts = headlineOf(inProgress, throughput);
-    const unserved = await reader.read(
-      "workers",
-      [] as readonly string[],
-      () => unservedOf(engine, queries, names, now),
-    );
     return {
       now,
       range,
       verdict: verdictOf({ now, range, counts, lines, groups: linked, unserved }),
       counts,
       lines,
-      throughput: throughputOf(series, throughput.buckets, before.buckets),
+      throughput: throughputOf(throughput.series, throughput.buckets, throughput.before),
       groups: linked.map(groupModel),
       stalled: stalled.total,
       waiting: stalled.rows.map((row) => ({
@@ -163,13 +212,20 @@ export function mapReads(engine: Engine, queries: Queries, settings: ConsoleSett
     async refresh(range, since, replayFrom) {
       const now = await engine.store.now();
       const upTo = Math.min(since, now);
-      const [{ now: _now, ...shown }, finished] = await Promise.all([
+      const [finished, { now: _now, ...shown }] = await Promise.all([
+        queries.finishedSince({ now, since: upTo, replayFrom: Math.min(replayFrom, upTo), limit: MAX_FINISHED }),
         map(range, now),
-        queries.finishedSince({ now, since: upTo, replayFrom: Math.min(replayFrom, upTo) }),
       ]);
       return { now, map: shown, recent: recentOf(finished) };
     },
   };
+}
+
+function spanOf(range: Range, now: number): Span {
+  const to = Math.ceil((now + 1) / MINUTE_MS) * MINUTE_MS;
+  const from = to - RANGES[range];
+  const bucketMs = BUCKET_MS[range];
+  return { from, to, series: { from: Math.ceil(from / bucketMs) * bucketMs, to, bucketMs } };
 }
 
 interface LineSources {
@@ -285,13 +341,15 @@ function movingOf(step: InProgressStep | undefined): number {
 function tokensOf(step: InProgressStep | undefined): readonly TokenModel[] {
   if (step === undefined) return [];
   return step.tokens.flatMap(({ id, activity, enteredAt }): TokenModel[] => {
-    if (activity === "stalled") return [{ id, state: "stalled", at: enteredAt }];
+    // Microseconds cannot be seen, and take a third of what a token takes on the line.
+    const at = Math.round(enteredAt);
+    if (activity === "stalled") return [{ id, state: "stalled", at }];
     if (activity !== "running" && activity !== "compensating" && activity !== "retrying") return [];
-    return [{ id, state: step.direction === "execute" ? "running" : "compensating", at: enteredAt }];
+    return [{ id, state: step.direction === "execute" ? "running" : "compensating", at }];
   });
 }
 
-function headlineOf(inProgress: InProgress, throughput: ThroughputAnswer): Headline {
+function headlineOf(inProgress: InProgress, { buckets }: ThroughputAnswer): Headline {
   const sum = (value: (step: InProgressStep) => number) => inProgress.steps.reduce((all, step) => all + value(step), 0);
   return {
     moving: sum((step) => step.direction === "execute" ? movingOf(step) : 0),
@@ -299,7 +357,7 @@ function headlineOf(inProgress: InProgress, throughput: ThroughputAnswer): Headl
     pausing: sum(({ activities }) => activities.sleeping + activities.waiting + activities.scheduled),
     stalled: sum(({ activities }) => activities.stalled),
     blocked: sum(({ activities }) => activities.blocked),
-    failed: throughput.buckets.reduce((all, bucket) => all + failedIn(bucket), 0),
+    failed: buckets.reduce((all, bucket) => all + failedIn(bucket), 0),
   };
 }
 
@@ -337,8 +395,8 @@ function groupModel(group: ErrorGroup & { readonly href: string }): GroupModel {
     error: group.errorClass,
     message: group.sample?.message ?? group.message,
     occurrences: group.attempts,
-    firstAt: group.firstAt,
-    lastAt: group.lastAt,
+    firstAt: Math.round(group.firstAt),
+    lastAt: Math.round(group.lastAt),
     spark: group.series,
     href: group.href,
   };

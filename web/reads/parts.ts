@@ -35,22 +35,45 @@ export class PartReader {
   }
 }
 
-/** Keeps an answer for a while: what changes slowly and costs much. */
-export class Kept<Value> {
-  readonly #values = new Map<string, { readonly at: number; readonly value: Promise<Value> }>();
+/** For how long an answer is kept. */
+export interface Keeping {
+  readonly now: number;
+  /** So long it is as good as a new one. */
+  readonly forMs: number;
+  /** So long it is given once more, while a new one is read for the next who asks. */
+  readonly atMostMs: number;
+}
 
-  /** The answer that is kept, if it is not older than `forMs`, or a new one. One that failed is not kept. */
-  get(
-    key: string,
-    { now, forMs }: { readonly now: number; readonly forMs: number },
-    read: () => Promise<Value>,
-  ): Promise<Value> {
+interface KeptValue<Value> {
+  readonly at: number;
+  readonly value: Promise<Value>;
+  isRenewed: boolean;
+}
+
+/** Keeps an answer for a while: what changes slowly and costs much, so that nobody waits for it who asks regularly. */
+export class Kept<Value> {
+  readonly #values = new Map<string, KeptValue<Value>>();
+
+  /** The answer that is kept, or a new one. One that failed is not kept. */
+  get(key: string, { now, forMs, atMostMs }: Keeping, read: () => Promise<Value>): Promise<Value> {
     const kept = this.#values.get(key);
-    if (kept !== undefined && Math.abs(now - kept.at) < forMs) return kept.value;
-    for (const [other, { at }] of this.#values) if (Math.abs(now - at) >= forMs) this.#values.delete(other);
-    const value = read();
-    this.#values.set(key, { at: now, value });
-    value.catch(() => this.#values.delete(key));
-    return value;
+    const ageMs = kept === undefined ? Infinity : Math.abs(now - kept.at);
+    if (kept === undefined || ageMs >= atMostMs) {
+      const value = read();
+      const fresh = { at: now, value, isRenewed: false };
+      this.#values.set(key, fresh);
+      value.catch(() => this.#values.get(key) === fresh && this.#values.delete(key));
+      return value;
+    }
+    if (ageMs >= forMs && !kept.isRenewed) {
+      kept.isRenewed = true;
+      const value = read();
+      // Kept only once it is there. If it fails, the next who asks tries again, and is told when the old one is too old.
+      value.then(
+        () => this.#values.set(key, { at: now, value, isRenewed: false }),
+        () => kept.isRenewed = false,
+      );
+    }
+    return kept.value;
   }
 }

@@ -131,11 +131,26 @@ export interface WaitingModel {
   readonly progressAt: number;
 }
 
-/** A refresh of the map: what is, and what has ended since the one before. */
+/** A refresh of the map: what has changed on it, and what has ended since the one before. */
 export interface RefreshModel {
   readonly now: number;
-  readonly map: Omit<MapModel, "now">;
+  readonly map: MapChanges;
   readonly recent: RecentModel;
+}
+
+/** The map without the parts that the page has already. */
+export interface MapChanges extends Partial<Omit<MapModel, "now" | "lines">> {
+  readonly lines: readonly LineChanges[];
+}
+
+/** A line; of a step that the page has as it is, the name only. */
+export interface LineChanges extends Omit<LineModel, "steps"> {
+  readonly steps: readonly (StepChanges | string)[];
+}
+
+/** A step; without the tokens if the page has these. */
+export interface StepChanges extends Omit<StepModel, "tokens"> {
+  readonly tokens: readonly TokenModel[] | null;
 }
 
 /** What ended since the last refresh. */
