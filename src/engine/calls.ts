@@ -5,10 +5,10 @@ import type { AnyDefinition } from "../definition/inference.ts";
 import type { CallOptions } from "../definition/flow.ts";
 import { inside, optionsAt, type Place, refusal } from "../definition/check.ts";
 import { describeError, type ErrorData } from "../domain/failure.ts";
-import { compensateForParent } from "../domain/operate.ts";
+import { compensateForParent, isUndone } from "../domain/operate.ts";
 import { CALL_PREFIX, isCalling } from "../domain/next.ts";
 import type { Outcome } from "../domain/outcome.ts";
-import { type Execution, type ExecutionRecord, isFinished } from "../domain/record.ts";
+import { type Execution, isFinished } from "../domain/record.ts";
 import { isSagaError, SagaError, type SagaErrorCode, show } from "../errors.ts";
 import { Directly } from "./directly.ts";
 import { operate } from "./operations.ts";
@@ -141,13 +141,6 @@ async function undoOf(
       error: { class: "AfterPivot", message, backtrace: null, cause: null },
     };
   }
-}
-
-/** Nothing of it is left, or nothing ever was. */
-function isUndone({ execution }: ExecutionRecord): boolean {
-  const { direction, failure, status } = execution;
-  return status === "compensated" ||
-    (status === "failed" && direction === "execute" && failure?.class !== "Terminated");
 }
 
 const DONE: Outcome = { kind: "succeeded", patch: null };
