@@ -105,6 +105,10 @@ function finishesWhatIsStarted(kind: StoreKind | "sqlite"): void {
 
       await using next = new Process("./worker.ts", { ...env, CALL_MS: "1" });
       await next.said(/works/);
+      for (const body of [null, {}, { reference: 1 }]) {
+        assert.equal((await post("order-1/settlement", body)).status, 400);
+      }
+      assert.equal((await post("%E0%A4%A", {})).status, 400);
       assert.equal((await post("order-1/settlement", { reference: "settled-1" })).status, 202);
       await until(async () => await statusOf("order-1") === "completed", "it is completed", 30_000);
       assert.equal((await ask("/health")).status, 200);

@@ -17,9 +17,9 @@ export class FlowChance {
     this.#state = wordsOf(text);
   }
 
-  /** From here on it is drawn after so many steps. */
-  move(steps: number): void {
-    this.#state = wordsOf(`${this.#text}\n${steps}`);
+  /** From here on it is drawn after so many steps; `text` is another execution's where the next step was kept from that. */
+  move(steps: number, text: string = this.#text): void {
+    this.#state = wordsOf(`${text}\n${steps}`);
   }
 
   /** A number in [0, 1), of 32 bits. */

@@ -101,7 +101,7 @@ export class WorkflowRun {
       record.attempts.filter((row) => row.direction === "execute" && row.undo !== "none").map((row) => row.stepName),
     );
     this.#now = record.execution.startedAt;
-    this.#chance = new FlowChance(`${record.execution.id}\n${record.execution.startToken}`);
+    this.#chance = new FlowChance(this.#chanceAt(0));
     void this.#go();
   }
 
@@ -169,6 +169,14 @@ export class WorkflowRun {
   onRefusal(listener: (error: ErrorData) => void): () => void {
     this.#refusalListeners.add(listener);
     return () => void this.#refusalListeners.delete(listener);
+  }
+
+  /** What is drawn before a step that was kept from another execution is what that one drew: it led to the step. */
+  #chanceAt(position: number): string {
+    const { id, startToken } = this.#record.execution;
+    const row = this.#settled[position];
+    const end = `:${row?.stepName}`;
+    return `${row?.key.endsWith(end) ? row.key.slice(0, -end.length) : id}\n${startToken}`;
   }
 
   async #go(): Promise<void> {
@@ -339,7 +347,7 @@ export class WorkflowRun {
     const { step } = call.made;
     this.#inFlight = null;
     this.#now = Math.max(this.#now, row.finishedAt);
-    this.#chance.move(this.#steps.length);
+    this.#chance.move(this.#steps.length, this.#chanceAt(this.#steps.length));
     if (row.status !== "succeeded" && row.status !== "skipped") {
       const error = { class: row.errorClass ?? "Abandoned", message: row.errorMessage ?? "" };
       return call.reject(new StepFailed(step.name, error));

@@ -3,8 +3,7 @@
 import type { StepCode } from "../definition/definition.ts";
 import type { AnyDefinition } from "../definition/inference.ts";
 import type { CallOptions } from "../definition/flow.ts";
-import type { ExecutionView } from "../definition/scope.ts";
-import { inside, type Place, refusal } from "../definition/check.ts";
+import { inside, optionsAt, type Place, refusal } from "../definition/check.ts";
 import { describeError, type ErrorData } from "../domain/failure.ts";
 import { compensateForParent, isUndone } from "../domain/operate.ts";
 import { CALL_PREFIX, isCalling } from "../domain/next.ts";
@@ -15,7 +14,8 @@ import { Directly } from "./directly.ts";
 import { operate } from "./operations.ts";
 import { hintOf, type Parts } from "./parts.ts";
 import { newExecution, start } from "./start.ts";
-import { isLongerThan, MAX_TEXT_BYTES } from "../definition/text.ts";
+import { checkPartition, isLongerThan, MAX_TEXT_BYTES } from "../definition/text.ts";
+import { stepKeyOf, viewOf } from "./perform.ts";
 
 /** How often a parent looks whether what it called has ended, should it not be told. */
 const LOOK_EVERY_MS = 60_000;
@@ -23,16 +23,19 @@ const LOOK_EVERY_MS = 60_000;
 /** The code of a call: what starts the other execution, what awaits it, what undoes it. */
 export function callCode(
   parts: Parts,
-  parent: ExecutionView,
+  record: ExecutionRecord,
   definition: AnyDefinition,
   input: unknown,
   options: CallOptions,
 ): { readonly call: StepCode; readonly result: StepCode } {
+  const parent = viewOf(record.execution);
   const place: Place = {
     code: "invalid_definition",
     action: `run workflow ${show(parent.sagaName)}`,
     path: "flow.call",
   };
+  const { partition: given } = optionsAt(place, options, ["name", "partition"]);
+  const partition = given === undefined ? {} : { partition: checkPartition(given, inside(place, "partition")) };
   const known = parts.registry.get(definition?.name, definition?.version);
   // By its plan: tests hand the engine a copy with other code, and the workflow names the original.
   if (known === null || known.plan !== definition?.plan) {
@@ -43,10 +46,12 @@ export function callCode(
     );
   }
   const step = options.name ?? definition.name;
-  const childId = childIdOf(parent.id, step);
+  const key = stepKeyOf(record, step);
+  // That of the execution which this one repeats, if the call was kept from that one.
+  const owner = key.slice(0, -`:${step}`.length);
+  const childId = childIdOf(key);
   const startNow = async (): Promise<unknown> => {
     const id = await childId;
-    const partition = options.partition === undefined ? {} : { partition: options.partition };
     const trace = parent.trace === null ? {} : { trace: parent.trace };
     const made = await newExecution(parts, known, { input, id, ...partition, ...trace }, place);
     const { execution } = await start(parts, { ...made, parentId: parent.id }, { worker: null });
@@ -60,7 +65,11 @@ export function callCode(
       return new Directly(failed({ ...describeError(error), class: "CallFailed" }));
     });
   return {
-    call: { run: startOnce, undo: async () => new Directly(await undoOf(parts, parent, await childId)), schema: null },
+    call: {
+      run: startOnce,
+      undo: async () => new Directly(await undoOf(parts, { parent: parent.id, owner, id: await childId })),
+      schema: null,
+    },
     result: { run: async () => new Directly(await resultOf(parts, await childId)), undo: null, schema: null },
   };
 }
@@ -73,8 +82,7 @@ const REFUSALS: ReadonlySet<SagaErrorCode> = new Set([
 ]);
 
 /** The other execution has the key of the step as its id: however often it is started, it is there once. */
-async function childIdOf(parent: string, step: string): Promise<string> {
-  const key = `${parent}:${step}`;
+async function childIdOf(key: string): Promise<string> {
   if (!isLongerThan(key, MAX_TEXT_BYTES)) return key;
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(key));
   return [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -103,10 +111,16 @@ async function resultOf(parts: Parts, id: string): Promise<Outcome> {
   return failed({ class: "CallFailed", message: `${execution.sagaName} (${id}) is ${execution.status}${why}` });
 }
 
-async function undoOf(parts: Parts, parent: ExecutionView, id: string): Promise<Outcome> {
+async function undoOf(
+  parts: Parts,
+  { id, owner, parent }: { readonly id: string; readonly owner: string; readonly parent: string },
+): Promise<Outcome> {
   const record = await parts.load(id);
-  if (record === null || record.execution.parentId !== parent.id) return DONE;
-  const by = { actor: `execution ${parent.id}`, reason: "its parent is compensated" };
+  if (record === null && owner !== parent) {
+    return failed({ class: "CallFailed", message: `The execution "${id}" is gone; undo by hand what it did` });
+  }
+  if (record === null || record.execution.parentId !== owner) return DONE;
+  const by = { actor: `execution ${parent}`, reason: "its parent is compensated" };
   const { status } = record.execution;
   if (status === "blocked" || status === "compensation_failed") {
     return failed({

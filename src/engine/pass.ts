@@ -157,7 +157,7 @@ export function startRun(parts: Parts, definition: Definition, record: Execution
     maxJsonBytes: settings.maxJsonBytes,
     isBug: settings.isBug,
     transactional: store.transactional,
-    callCode: (other, input, options) => callCode(parts, execution, other, input, options),
+    callCode: (other, input, options) => callCode(parts, record, other, input, options),
   });
 }
 

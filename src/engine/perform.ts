@@ -133,7 +133,7 @@ function scopeOf(performance: Performance, resource: unknown): unknown {
 }
 
 /** The key that the step had, which is another execution's if the step was kept from that one. */
-function stepKeyOf({ attempts, execution }: ExecutionRecord, step: string): string {
+export function stepKeyOf({ attempts, execution }: ExecutionRecord, step: string): string {
   const row = attempts.findLast((one) => one.stepName === step && one.direction === "execute");
   return row?.key ?? keyOf(execution.id, step, "execute");
 }

@@ -59,7 +59,9 @@ export async function startFrom(
   }
   if (kept.attempts.length === 0) return await start(parts, again, { worker: null });
   // Nobody runs it before its rows are there: until then it waits for what never comes by itself.
-  const waiting = { ...again, dueAt: null, wakeAt: null, waitingFor: UNTIL_KEPT, attempt: 1 };
+  // What chance makes of it goes on from the first execution's, too: it has led to the steps that are kept.
+  const { startToken } = record.execution;
+  const waiting = { ...again, startToken, dueAt: null, wakeAt: null, waitingFor: UNTIL_KEPT, attempt: 1 };
   const started = await start(parts, waiting, { worker: null });
   if (!started.created) return started;
   const isSaga = definition.kind === "saga";

@@ -287,6 +287,60 @@ export function workflowCallCases({ add }: Cases): void {
     },
   );
 
+  for (const from of ["calls.kept.child/result", "b"]) {
+    add(`workflow: rerun() from "${from}" keeps the call before it, and undoes it should it have to`, async (world) => {
+      const undone: string[] = [];
+      let fails = false;
+      const child = workflow("calls.kept.child", async (flow) => {
+        await flow.step("one", () => {}, { undo: ({ stepKey }) => void undone.push(stepKey) });
+        return "called";
+      });
+      const parent = workflow("calls.kept", async (flow) => {
+        const called = await flow.call(child, {});
+        return await flow.step("b", ({ fail }) => fails ? fail(`no, though it ${called}`) : called);
+      });
+      const node = world.node([parent, child]);
+      node.work();
+      await node.engine.start(parent, { input: {}, id: "p" });
+      await world.ended("p");
+      const { execution: again } = await node.engine.rerun("p", { from });
+      assert.equal((await world.ended(again.id)).execution.output, "called");
+      assert.deepEqual(undone, []);
+      fails = true;
+      const { execution: last } = await node.engine.rerun("p", { from });
+      const { execution } = await world.ended(last.id);
+      assert.deepEqual([execution.status, execution.failure?.message], ["compensated", "no, though it called"]);
+      assert.deepEqual(undone, ["p:calls.kept.child:one"]);
+      assert.equal((await world.execution("p:calls.kept.child")).status, "compensated");
+    });
+  }
+
+  add("workflow: an undo of a kept call whose execution is gone is left to a person", async (world) => {
+    const child = workflow("calls.gone.child", () => {});
+    const parent = workflow("calls.gone", async (flow) => {
+      await flow.call(child, {});
+      const isGood = await flow.waitFor<boolean>("verdict");
+      if (!isGood) flow.abort("no good");
+    });
+    const node = world.node([parent, child]);
+    node.work();
+    await node.engine.start(parent, { input: {}, id: "p" });
+    await node.engine.signal("p", "verdict", true);
+    await world.ended("p");
+    const { execution: again } = await node.engine.rerun("p", { from: "verdict" });
+    await world.advance("1m");
+    // What it has called outlasts an execution, until the next time.
+    for (const _ of [1, 2]) await node.engine.prune({ finishedBefore: world.clock.now() });
+    assert.equal(await node.engine.get("p:calls.gone.child"), null);
+    await node.engine.signal(again.id, "verdict", false);
+    const { execution } = await world.ended(again.id);
+    assert.equal(execution.status, "compensation_failed");
+    assert.match(
+      execution.compensationFailure?.message ?? "",
+      /"p:calls\.gone\.child" is gone; undo by hand what it did/,
+    );
+  });
+
   add("workflow: an id that somebody else has taken is no child", async (world) => {
     const child = workflow("calls.taken.child", () => "not mine");
     const parent = workflow("calls.taken", (flow) => flow.call(child, {}));

@@ -237,6 +237,16 @@ const REFUSED: readonly {
       /^Cannot run workflow "misuse": flow\.call\.definition is "misuse\.child"; use a definition that the engine was given/,
   },
   {
+    what: "a call with an unknown option",
+    run: (flow) => flow.call(workflow("misuse.child", () => {}), {}, { timeout: "1h" } as never),
+    says: /: there is no option flow\.call\.timeout; use name or partition/,
+  },
+  {
+    what: "a call into what is no partition",
+    run: (flow) => flow.call(workflow("misuse.child", () => {}), {}, { partition: 5 as never }),
+    says: /: flow\.call\.partition is 5; use 1 to 200 letters/,
+  },
+  {
     what: "a hook after a step",
     run: async (flow, ran) => {
       await flow.step("a", ran("a"));

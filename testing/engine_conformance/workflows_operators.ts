@@ -75,6 +75,28 @@ export function workflowOperatorCases({ add }: Cases): void {
     assert.deepEqual(ran, [`${id}:a`, `${again.id}:a`]);
   });
 
+  add(
+    "workflow: rerun() from a step draws before that step what was drawn there, and other numbers after it",
+    async (world) => {
+      const definition = workflow("operators.rerun.chance", async (flow) => {
+        for (let toss = 0; toss < 10; toss++) {
+          await flow.step(`${flow.random() < 0.5 ? "heads" : "tails"} ${toss}`, () => {});
+        }
+        await flow.step("last", () => {});
+        return flow.uuid();
+      });
+      let { id, node } = await world.begin(definition);
+      const uuids = new Set<unknown>();
+      for (let run = 0; run < 4; run++) {
+        const { execution } = await world.ended(id);
+        assert.equal(execution.status, "completed", execution.failure?.message);
+        uuids.add(execution.output);
+        id = (await node.engine.rerun(id, { from: "last" })).execution.id;
+      }
+      assert.equal(uuids.size, 4);
+    },
+  );
+
   add("workflow: retry() of a failed one has its budget and deadline anew", async (world) => {
     let isBroken = true;
     let runs = 0;
