@@ -154,7 +154,11 @@ function questionsOf(now: number, { store, ids, cursors: deep, group }: ApiSourc
     {
       name: "map",
       barMs: 60,
-      ask: () => Promise.all([queries.inProgress({ now }), queries.failures({ from: now - HOUR, to: now })]),
+      ask: () =>
+        Promise.all([
+          queries.inProgress({ now, oldest: 4, sample: 8 }),
+          queries.failures({ from: now - HOUR, to: now }),
+        ]),
     },
     { name: "stalled", barMs: 60, ask: () => queries.stalled({ now }) },
     {
