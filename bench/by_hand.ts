@@ -80,13 +80,13 @@ export async function floorOf(pen: Pen): Promise<Floor> {
     })));
     for (let step = 0; step < STEPS.length; step++) {
       const now = Date.now();
-      const written = { [RESULTS[step]!]: results[step]! };
-      const result = JSON.stringify(written);
+      const patch = { [RESULTS[step]!]: results[step]! };
+      const result = JSON.stringify(patch);
       await pen.end(
         step,
         hands.map((hand) => {
           const { stepStartedAt } = hand;
-          hand.context = { ...hand.context, ...written };
+          hand.context = { ...hand.context, ...patch };
           hand.stepStartedAt = now;
           return {
             id: hand.id,

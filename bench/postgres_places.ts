@@ -15,8 +15,9 @@ import { type Counters, countersOf, type OpenEngine, type OpenFloor } from "./su
 
 /** The databases of a run, by what they are for. */
 export class PostgresPlaces {
-  /** Versions, and settings that say what a commit survives. */
-  readonly setup: Readonly<Record<string, unknown>>;
+  readonly #settings: Readonly<Record<string, unknown>>;
+  /** What the indexes are on that were made beside the store's. */
+  #indexes: readonly string[] = [];
   readonly #options: BenchOptions;
   /** Looks at the server from a database that none of the run's is: what it sends counts for nobody. */
   readonly #watch: pg.Client;
@@ -26,9 +27,8 @@ export class PostgresPlaces {
   static async open(options: BenchOptions): Promise<PostgresPlaces> {
     const sent = countStatements();
     const watch = await connected(serverUrl("postgres"));
-    const places = new PostgresPlaces(options, watch, sent, await setupOf(watch, options));
-    const made = await places.#create("engine");
-    Object.assign(places.setup, { indexesMadeByTheBench: made });
+    const places = new PostgresPlaces(options, watch, sent, await settingsOf(watch, options));
+    await places.#create("engine");
     return places;
   }
 
@@ -36,12 +36,17 @@ export class PostgresPlaces {
     options: BenchOptions,
     watch: pg.Client,
     sent: (database: string) => Sent,
-    setup: Readonly<Record<string, unknown>>,
+    settings: Readonly<Record<string, unknown>>,
   ) {
     this.#options = options;
     this.#watch = watch;
     this.#sent = sent;
-    this.setup = setup;
+    this.#settings = settings;
+  }
+
+  /** Versions, and settings that say what a commit survives. */
+  get setup(): Readonly<Record<string, unknown>> {
+    return { ...this.#settings, indexesMadeByTheBench: this.#indexes };
   }
 
   /** An engine on the database of this name. */
@@ -115,8 +120,7 @@ export class PostgresPlaces {
     return this.#made.get(place)!.url;
   }
 
-  /** Resolves with the indexes that were made beside the store's. */
-  async #create(place: string): Promise<readonly string[]> {
+  async #create(place: string): Promise<void> {
     const database = await createDatabase("postgres", "bench");
     this.#made.set(place, database);
     const store = postgresStore({ url: database.url });
@@ -124,7 +128,7 @@ export class PostgresPlaces {
     await store.close();
     const client = await connected(database.url);
     try {
-      return await createConsoleIndexes(client);
+      this.#indexes = await createConsoleIndexes(client);
     } finally {
       await client.end();
     }
@@ -136,7 +140,7 @@ export class PostgresPlaces {
   }
 }
 
-async function setupOf(watch: pg.Client, { pool }: BenchOptions): Promise<Readonly<Record<string, unknown>>> {
+async function settingsOf(watch: pg.Client, { pool }: BenchOptions): Promise<Readonly<Record<string, unknown>>> {
   const { rows } = await watch.query(
     `select name, current_setting(name) as setting from pg_settings where name in ('server_version', 'fsync',
       'synchronous_commit', 'full_page_writes', 'wal_sync_method', 'shared_buffers')`,
