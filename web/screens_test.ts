@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { Engine, NonRetryable, workflow } from "../mod.ts";
 import type { DetailModel, ListModel, MapModel, RefreshModel } from "./view/model.ts";
-import { inWorld, posted, type TestWorld } from "./fixtures/world.ts";
+import { inWorld, NOON, posted, type TestWorld } from "./fixtures/world.ts";
 
 async function read<Model>(world: TestWorld, path: string): Promise<Model> {
   const response = await world.console().request(path);
@@ -282,6 +282,44 @@ Deno.test("the preview of a bulk action names those it would act on, and why the
       "/bulk?action=retry",
     );
     assert.equal(none.status, 403);
+  }));
+
+Deno.test("rows of the list can be ticked: just these are previewed, and nothing if none is", () =>
+  inWorld(async (world) => {
+    world.reserve = fails("no");
+    for (const id of ["bad-1", "bad-2", "bad-3"]) await world.start(id);
+    const app = world.console();
+    const list = await (await app.request("/executions?q=status:failed")).text();
+    assert.equal(list.match(/<input type="checkbox" name="id"/g)?.length, 3);
+    assert.match(list, /<form id="pick"[^>]* action="bulk" method="get"/);
+    assert.match(list, /href="bulk\?action=retry&amp;q=status%3Afailed"/);
+    const preview = "/bulk?action=retry&only=picked&q=status%3Afailed";
+    const page = await (await app.request(`${preview}&id=bad-1&id=bad-3`)).text();
+    assert.match(page, /Retry 2 executions/);
+    assert.match(page, /Of the 2 that were picked/);
+    assert.doesNotMatch(page, /bad-2/);
+    const none = await app.request(preview);
+    assert.deepEqual([none.status, none.headers.get("location")], [302, "executions?q=status%3Afailed"]);
+    const many = Array.from({ length: 101 }, (_, at) => `id=o-${at}`).join("&");
+    assert.equal((await app.request(`${preview}&${many}`)).status, 400);
+    const reader = world.console({ authorize: (_request, action) => action === "read" });
+    assert.doesNotMatch(await (await reader.request("/executions")).text(), /type="checkbox"/);
+  }));
+
+Deno.test("exports go beyond one page, and a reader that leaves ends them", () =>
+  inWorld(async (world) => {
+    const made = 2_100;
+    for (let at = 0; at < made; at++) {
+      await world.engine.start(world.saga, { id: `o-${at}`, input: { order: "o" }, at: NOON + 86_400_000 });
+    }
+    const app = world.console();
+    const csv = await (await app.request("/executions.csv")).text();
+    assert.equal(new Set(csv.trim().split("\r\n").slice(1).map((line) => line.split(",")[0])).size, made);
+    const rows = await read<readonly unknown[]>(world, "/executions.json?sort=started");
+    assert.equal(rows.length, made);
+    const packed = await app.request("/executions.csv", { headers: { "accept-encoding": "gzip" } });
+    assert.equal(packed.headers.get("content-encoding"), "gzip");
+    await packed.body!.cancel();
   }));
 
 Deno.test("what is hidden is in no page, no data, no text and no search", () =>

@@ -100,10 +100,9 @@ export function ExecutionScreen({ model, live }: DetailProps): VNode {
         <Others model={model} now={now} />
         <Facts model={model} now={now} />
       </div>
-      <p class="quiet">
-        {"For a ticket: "}
+      <p class="row quiet">
+        For a ticket:
         <a href={executionHref(row.id, "/execution.txt")}>as text</a>
-        {" · "}
         <a href={executionHref(row.id, "/execution.json")}>as JSON</a>
       </p>
     </>
