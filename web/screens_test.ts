@@ -1,7 +1,7 @@
 /** What the screens say, without a script. */
 
 import assert from "node:assert/strict";
-import { Engine, NonRetryable, workflow } from "../mod.ts";
+import { Engine, NonRetryable, StepFailed, workflow } from "../mod.ts";
 import type { DetailModel, ListModel, MapModel, RefreshModel } from "./view/model.ts";
 import { inWorld, NOON, posted, type TestWorld } from "./fixtures/world.ts";
 
@@ -397,6 +397,48 @@ Deno.test("a workflow is shown by the steps that were seen, also between two of 
     const map = await read<MapModel>(world, "/map.json");
     const line = map.lines.find(({ saga }) => saga === "trips.book")!;
     assert.ok(line.steps.some(({ name, waiting }) => name === "approved" && waiting === 1));
+    await engine.close({ deadline: 1 });
+  }));
+
+Deno.test("a workflow with a hook, a call, a parallel and a caught failure is shown in the order of its steps", () =>
+  inWorld(async (world) => {
+    const tell = workflow("mails.send", async (flow) => {
+      await flow.step("send", () => "sent");
+      return { sent: true };
+    });
+    const trip = workflow("trips.book", async (flow) => {
+      flow.on("completed", () => {});
+      try {
+        await flow.step("train", fails("no seats left"), { undo: () => {} });
+      } catch (error) {
+        if (!(error instanceof StepFailed)) throw error;
+        await flow.step("bus", () => "bus 17", { undo: () => {} });
+      }
+      await flow.parallel("pack", (p) => ({ bag: p.step(() => "packed"), shoes: p.step(() => "packed") }));
+      await flow.call(tell, {}, { name: "announce" });
+      return { way: "bus" };
+    });
+    const engine = new Engine({ store: world.store, definitions: [tell, trip], clock: world.clock });
+    engine.work({ name: "w-2" });
+    await engine.start(trip, { id: "t-1", input: {} });
+    await world.clock.advance(60_000);
+    const model = await read<DetailModel>(world, "/api/executions/t-1");
+    assert.deepEqual(model.way.map(({ name, word }) => [name, word]), [
+      ["train", "failed"],
+      ["bus", "done"],
+      ["pack", "done"],
+      ["pack/bag", "done"],
+      ["pack/shoes", "done"],
+      ["announce", "done"],
+      ["announce/result", "done"],
+      ["~completed", "done"],
+    ]);
+    assert.equal(model.failure, null, "a failure that was caught is none of the execution's");
+    assert.equal(model.output?.text, '{\n  "way": "bus"\n}');
+    const page = await (await world.console().request("/executions/t-1")).text();
+    assert.match(page, /when completed/);
+    const child = await read<ListModel>(world, "/api/executions?q=saga:mails.send");
+    assert.equal((await read<DetailModel>(world, `/api/executions/${child.rows[0]!.id}`)).parentId, "t-1");
     await engine.close({ deadline: 1 });
   }));
 

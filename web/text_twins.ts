@@ -1,7 +1,7 @@
 /** The screens as plain text, for terminals and tickets. */
 
 import type { DoctorModel } from "./view/doctor.tsx";
-import { cappedCount, clock, count, duration, moment, relative, since, words } from "./view/format.ts";
+import { cappedCount, clock, count, duration, moment, relative, since, stepWords, words } from "./view/format.ts";
 import { labelOf } from "./view/gantt.tsx";
 import type { DetailModel, ListModel, MapModel, RowModel } from "./view/model.ts";
 
@@ -18,7 +18,7 @@ export function mapText(model: MapModel): string {
       "",
       line.saga,
       ...table(line.steps.map((step) => [
-        `  ${step.name === "" ? "between steps" : step.name}`,
+        `  ${stepWords(step.name)}`,
         some(step.running, "running"),
         some(step.compensating, "compensating"),
         some(step.sleeping, "sleeping"),

@@ -87,7 +87,7 @@ export async function makeWorld(options: WorldOptions): Promise<World> {
     await pass(60, now - 25_000);
     for (let made = 0; made < 400; made++) await shop.startCheckout();
   } else await pass(700, now - 60_000);
-  await pass(45, now);
+  await pass(25, now);
   // The present has gone on while the past was made.
   const offset = options.now === undefined ? 0 : now - Date.now();
   return { engine, ...present(clock, shop, workers, { random, offset }) };

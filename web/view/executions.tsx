@@ -1,7 +1,7 @@
 /** The list of executions. */
 
 import type { ComponentChildren, VNode } from "preact";
-import { cappedCount, count, duration, roughly, since } from "./format.ts";
+import { cappedCount, count, duration, roughly, since, stepWords } from "./format.ts";
 import { filterText, parseFilter, type Term, termText, withTerm } from "./filter.ts";
 import { Freshness, type Live } from "./freshness.tsx";
 import { executionHref, listHref, query } from "./href.ts";
@@ -154,7 +154,7 @@ function Bulk({ model, live, bulk }: Pick<ListProps, "model" | "live" | "bulk">)
       <input type="hidden" name="only" value="picked" />
       <div class="row">
         <span class="quiet">
-          {picked === null ? "Ticked rows" : picked === 0 ? "Tick rows, or" : `${picked} ticked`}
+          {picked === null ? "Ticked rows" : picked === 0 ? "Tick rows to act on them" : `${picked} ticked`}
         </span>
         {picked === 0
           ? null
@@ -265,7 +265,7 @@ function Row({ row, now, to, pick }: {
       </td>
       <td class="o5">
         <MiniLine row={row}>
-          <a href={to("step", row.step)}>{row.step === "" ? "between steps" : row.step}</a>
+          {row.step === "" && row.durationMs !== null ? null : <a href={to("step", row.step)}>{stepWords(row.step)}</a>}
         </MiniLine>
       </td>
       <td class="o6">
