@@ -75,6 +75,66 @@ Deno.test("the map draws so many tokens that these and the rest are all that mov
     assert.equal(page.match(/class="token running"/g)?.length, drawn);
   }));
 
+Deno.test("the map names every mark, keeps its range in the URL, and draws nothing that ended before it was opened", () =>
+  inWorld(async (world) => {
+    await world.start("o-1");
+    const app = world.console();
+    const page = await (await app.request("/?range=24h")).text();
+    const key = /<ul class="key".*?<\/ul>/s.exec(page)![0];
+    for (const mark of ["running", "compensating", "stalled", "blocked", "failed", "just finished"]) {
+      assert.match(key, new RegExp(mark));
+    }
+    for (const word of ["moving", "compensating", "waiting", "stalled", "blocked", "failed in 24h"]) {
+      assert.match(page, new RegExp(`<b[^>]*>[^<]*</b><span>${word}</span>`));
+    }
+    assert.match(page, /href="\.\/\?range=24h" aria-current="true"/);
+    assert.match(page, /href="\.\/\?range=7d"/);
+    assert.match(page, /<option[^>]*value="60"/);
+    assert.doesNotMatch(page, /class="token ghost|just finished<\/p>/);
+  }));
+
+Deno.test("the map draws tokens in three lanes, those that go back on a rail, and counts what is stalled by step", () =>
+  inWorld(async (world) => {
+    let release = () => {};
+    world.reserve = () => new Promise<void>((resolve) => void (release = resolve));
+    for (let made = 0; made < 9; made++) {
+      await world.engine.start(world.saga, { id: `o-${made}`, input: { order: "o" } });
+      await world.clock.advance(100);
+    }
+    const page = await (await world.console().request("/")).text();
+    const lanes = [...page.matchAll(/class="token running"[^>]* y="(\d+)"/g)].map(([, y]) => y);
+    assert.equal(lanes.length, 9);
+    assert.equal(new Set(lanes).size, 3);
+    release();
+    const back = await world.console({ stalledAfter: "1s" }).request("/map.json");
+    assert.equal(back.status, 200);
+  }));
+
+Deno.test("the chart's table has the same numbers as the chart, and no more than a thousand rows", () =>
+  inWorld(async (world) => {
+    world.reserve = fails("no");
+    for (const id of ["o-1", "o-2", "o-3"]) await world.start(id);
+    for (const range of ["1h", "24h", "7d"]) {
+      const map = await read<MapModel>(world, `/map.json?range=${range}`);
+      assert.ok(map.throughput.buckets.length <= 1_000);
+      assert.equal(map.throughput.buckets.reduce((sum, { failed }) => sum + failed, 0), 3);
+    }
+    const page = await (await world.console().request("/")).text();
+    const table = /<section[^>]*aria-labelledby="throughput".*?<table.*?<\/table>/s.exec(page)?.[0] ?? "";
+    const cells = [...table.matchAll(/<td class="num">(\d+)<\/td>/g)].map(([, text]) => Number(text));
+    assert.equal(cells.reduce((sum, value) => sum + value, 0), 3);
+  }));
+
+Deno.test("the list says show older in the usual order and show more in another, and sorts by a select", () =>
+  inWorld(async (world) => {
+    for (const id of ["o-1", "o-2"]) await world.start(id);
+    const page = async (query: string) => await (await world.console().request(`/executions?limit=1${query}`)).text();
+    assert.match(await page(""), />Show older</);
+    const other = await page("&sort=started");
+    assert.match(other, />Show more</);
+    assert.match(other, /<select name="sort".*?<option value="started" selected/s);
+  }));
+
 Deno.test("the map says which partition has no worker", () =>
   inWorld(async (world) => {
     await world.engine.start(world.saga, { id: "o-1", input: { order: "o-1" }, partition: "slow" });
