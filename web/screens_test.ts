@@ -1,7 +1,7 @@
 /** What the screens say, without a script. */
 
 import assert from "node:assert/strict";
-import { Engine, NonRetryable, StepFailed, workflow } from "../mod.ts";
+import { Engine, NonRetryable, saga, StepFailed, workflow } from "../mod.ts";
 import type { DetailModel, ListModel, MapModel, RefreshModel } from "./view/model.ts";
 import { inWorld, NOON, posted, type TestWorld } from "./fixtures/world.ts";
 
@@ -95,19 +95,51 @@ Deno.test("the map names every mark, keeps its range in the URL, and draws nothi
 
 Deno.test("the map draws tokens in three lanes, those that go back on a rail, and counts what is stalled by step", () =>
   inWorld(async (world) => {
-    let release = () => {};
-    world.reserve = () => new Promise<void>((resolve) => void (release = resolve));
+    world.reserve = () => new Promise(() => {});
     for (let made = 0; made < 9; made++) {
       await world.engine.start(world.saga, { id: `o-${made}`, input: { order: "o" } });
       await world.clock.advance(100);
     }
+    await world.engine.start(world.saga, { id: "lonely", input: { order: "o" }, partition: "slow" });
+    const refused = saga("orders.refused")
+      .step("reserve", { run: () => {}, undo: () => new Promise(() => {}) })
+      .step("charge", fails("no"));
+    const engine = new Engine({ store: world.store, definitions: [refused], clock: world.clock });
+    engine.work({ name: "w-2" });
+    await engine.start(refused, { id: "back", input: {} });
+    await world.clock.advance(20 * 60_000);
     const page = await (await world.console().request("/")).text();
     const lanes = [...page.matchAll(/class="token running"[^>]* y="(\d+)"/g)].map(([, y]) => y);
     assert.equal(lanes.length, 9);
     assert.equal(new Set(lanes).size, 3);
-    release();
-    const back = await world.console({ stalledAfter: "1s" }).request("/map.json");
-    assert.equal(back.status, 200);
+    const [, rail] = /class="rail"[^>]* y1="(\d+)"/.exec(page)!;
+    assert.match(page, new RegExp(`class="token compensating"[^>]* y="${rail}"`));
+    const map = await read<MapModel>(world, "/map.json");
+    assert.equal(map.lines.find(({ saga }) => saga === "orders.checkout")!.steps[0]!.stalled, 1);
+    assert.deepEqual(map.waiting.map(({ id }) => id), ["lonely"]);
+    const closing = engine.close({ deadline: 1 });
+    await world.clock.advance(60_000);
+    await closing;
+  }));
+
+Deno.test("title, interval, the rows that are looked at and the time after which something is stalled are as they are set", () =>
+  inWorld(async (world) => {
+    const page = await (await world.console({ title: "Shop", pollInterval: 15 }).request("/")).text();
+    assert.match(page, /<title>[^<]*Shop<\/title>/);
+    assert.match(page, /<body[^>]* data-interval="15"/);
+    const queries = world.store.queries!;
+    const { inProgress, list } = queries;
+    const asked: (number | undefined)[] = [];
+    queries.inProgress = (options) => (asked.push(options.stalledAfterMs), inProgress.call(queries, options));
+    queries.list = (options) => (asked.push(options.maxRows), list.call(queries, options));
+    try {
+      const app = world.console({ stalledAfter: "4m", maxRows: 700 });
+      await app.request("/map.json");
+      await app.request("/executions?q=partition:default");
+      assert.deepEqual(asked, [240_000, 700]);
+    } finally {
+      Object.assign(queries, { inProgress, list });
+    }
   }));
 
 Deno.test("the chart's table has the same numbers as the chart, and no more than a thousand rows", () =>
