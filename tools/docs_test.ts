@@ -71,3 +71,11 @@ Deno.test("README.md and ARCHITECTURE.md name a test for each guarantee", () => 
     assert.ok(proofs.length > 20, `${file} names ${proofs.length} tests`);
   }
 });
+
+Deno.test("docs/console_checklist.md has every behaviour once, in order, with a test or a word about why there is none", () => {
+  const text = readFileSync("docs/console_checklist.md", "utf8");
+  const rows = [...text.matchAll(/^\| (W\d+) +\|[^|]*\|([^|]*)\|$/gm)];
+  assert.deepEqual(rows.map(([, number]) => number), Array.from({ length: 82 }, (_, at) => `W${at + 1}`));
+  const untested = rows.filter(([, , test = ""]) => !/^ *\[`/.test(test)).map(([, number]) => number!);
+  assert.deepEqual(untested.filter((number) => !text.includes(`- ${number}: `)), []);
+});

@@ -30,6 +30,7 @@ if (import.meta.main) {
       nothing_found: "executions?q=saga:nobody",
       compensated: `executions/${await find("status:compensated+error:HttpError")}`,
       running: `executions/${await find("status:running+saga:orders.checkout")}`,
+      workflow: `executions/${await find("saga:trips.book+status:completed+error:NoSeats")}`,
       waiting: `executions/${await find("step:confirmed+status:running")}`,
       stalled: `executions/${await find("stalled")}`,
       confirm: `executions/${await find("step:confirmed+status:running")}/compensate`,

@@ -22,6 +22,7 @@ Deno.test("web-demo makes a week by the engine: all sagas, some that move, sleep
     "hooks.deliver",
     "orders.checkout",
     "orders.refund",
+    "trips.book",
     "users.sign_up",
   ]);
   assert.ok(map.counts.moving > 0 && map.counts.pausing > 0);

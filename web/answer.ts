@@ -56,6 +56,29 @@ export async function refreshed(
   return await json(request, value, { headers });
 }
 
+/** Text that is sent as it comes: nobody has to hold all of it. Who goes away is not read for any further. */
+export function streamed(
+  request: Request,
+  parts: AsyncGenerator<string>,
+  type: string,
+  options: AnswerOptions = {},
+): Response {
+  const headers = new Headers({ ...ALWAYS, "content-type": type, vary: "accept-encoding", ...options.headers });
+  if (request.method === "HEAD") return new Response(null, { headers });
+  const encoder = new TextEncoder();
+  const body = new ReadableStream<Uint8Array<ArrayBuffer>>({
+    async pull(controller) {
+      const { done, value } = await parts.next();
+      if (done === true) controller.close();
+      else controller.enqueue(encoder.encode(value));
+    },
+    cancel: async () => void await parts.return(undefined),
+  });
+  if (!accepts(request, "gzip")) return new Response(body, { headers });
+  headers.set("content-encoding", "gzip");
+  return new Response(body.pipeThrough(new CompressionStream("gzip")), { headers });
+}
+
 /** What went wrong, as data. */
 export function problem(request: Request, status: number, message: string, more: object = {}): Promise<Response> {
   return json(request, { error: message, ...more }, { status });

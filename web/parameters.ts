@@ -2,6 +2,7 @@
 
 import type { Context } from "hono";
 import { SagaError, show } from "../src/errors.ts";
+import { MAX_PICKED } from "./view/executions.tsx";
 import { type Range, RANGES } from "./view/model.ts";
 import { SORTS } from "./reads/list_reads.ts";
 
@@ -26,6 +27,15 @@ export function textAt(context: Context, name: string): string {
   const value = context.req.query(name) ?? "";
   if (value.length <= MAX_TEXT && !value.includes("\0")) return value.toWellFormed();
   throw refused(name, value, `use at most ${MAX_TEXT} characters, without NUL`);
+}
+
+/** The ids that were picked; null for all that the filter has. */
+export function idsAt(context: Context): readonly string[] | null {
+  const ids = context.req.queries("id") ?? [];
+  if (ids.length > MAX_PICKED) throw refused("id", ids.length, `pick at most ${MAX_PICKED}, or take all of a filter`);
+  if (ids.length === 0) return context.req.query("only") === undefined ? null : [];
+  if (ids.every((id) => id !== "" && id.length <= MAX_TEXT && !id.includes("\0"))) return ids;
+  throw refused("id", "", "pick executions by their ids");
 }
 
 /** A number within bounds. */

@@ -3,18 +3,18 @@
 import { type Context, Hono } from "hono";
 import type { Engine } from "../src/engine/engine.ts";
 import type { Queries } from "../src/queries.ts";
-import { json, page, problem, refreshed, text } from "./answer.ts";
+import { json, page, problem, refreshed, streamed, text } from "./answer.ts";
 import { assetPath } from "./asset_files.ts";
 import type { Visit } from "./console.ts";
 import { act, ACTION_NAMES, isActionName } from "./act.ts";
 import type { ConsoleSettings } from "./options.ts";
-import { numberAt, rangeOf, sortOf, textAt } from "./parameters.ts";
+import { idsAt, numberAt, rangeOf, sortOf, textAt } from "./parameters.ts";
 import { readBulk } from "./reads/bulk_reads.ts";
 import { detailReads, shownRecord } from "./reads/detail_reads.ts";
 import { readDoctor } from "./reads/doctor_reads.ts";
-import { type ListRequest, readList } from "./reads/list_reads.ts";
+import { type ListRequest, readList, rowPages } from "./reads/list_reads.ts";
 import { mapReads } from "./reads/map_reads.ts";
-import { detailText, doctorText, listCsv, listText, mapText } from "./text_twins.ts";
+import { csvOf, detailText, doctorText, jsonOf, listText, mapText } from "./text_twins.ts";
 import { slowReads } from "./reads/slow_reads.ts";
 import { ActionForm, keepable } from "./view/action_form.tsx";
 import { BulkNote, BulkScreen } from "./view/bulk.tsx";
@@ -26,12 +26,10 @@ import { parseFilter } from "./view/filter.ts";
 import { executionHref, query } from "./view/href.ts";
 import { type Frame, Message, Page } from "./view/layout.tsx";
 import { MapScreen } from "./view/map.tsx";
-import type { ListModel, RefreshModel, RowModel } from "./view/model.ts";
+import type { RefreshModel } from "./view/model.ts";
 
 type Env = { Bindings: { visit: Visit } };
 
-/** How much is exported at most. */
-const EXPORT_LIMIT = 10_000;
 const PAGE_LIMIT = 50;
 const MAX_PAGE = 1_000;
 
@@ -110,34 +108,17 @@ export function routes(engine: Engine, queries: Queries, settings: ConsoleSettin
     return await text(context.req.raw, listText(model), { status: model.problem === null ? 200 : 400 });
   });
   app.get("/executions.json", async (context) => {
-    const rows = await everyRow(listRequest(context));
-    if (!Array.isArray(rows)) return await problem(context.req.raw, 400, String(rows));
-    return await json(context.req.raw, rows, { headers: cutHeader(rows) });
+    const pages = await rowPages(sources, listRequest(context));
+    if (pages.kind === "problem") return await problem(context.req.raw, 400, pages.message);
+    return streamed(context.req.raw, jsonOf(pages.pages), "application/json");
   });
   app.get("/executions.csv", async (context) => {
-    const rows = await everyRow(listRequest(context));
-    if (!Array.isArray(rows)) return await problem(context.req.raw, 400, String(rows));
-    return await text(context.req.raw, listCsv(rows), {
-      headers: {
-        ...cutHeader(rows),
-        "content-type": "text/csv; charset=utf-8",
-        "content-disposition": 'attachment; filename="executions.csv"',
-      },
+    const pages = await rowPages(sources, listRequest(context));
+    if (pages.kind === "problem") return await problem(context.req.raw, 400, pages.message);
+    return streamed(context.req.raw, csvOf(pages.pages), "text/csv; charset=utf-8", {
+      headers: { "content-disposition": 'attachment; filename="executions.csv"' },
     });
   });
-
-  /** The rows of all pages up to the limit of exports, or what is wrong with the filter. */
-  async function everyRow(asked: ListRequest): Promise<readonly RowModel[] | string> {
-    const rows: RowModel[] = [];
-    let cursor = asked.cursor;
-    do {
-      const part: ListModel = await readList(sources, { ...asked, cursor, limit: MAX_PAGE });
-      if (part.problem !== null) return part.problem;
-      rows.push(...part.rows);
-      cursor = part.next;
-    } while (cursor !== null && rows.length < EXPORT_LIMIT);
-    return rows.slice(0, EXPORT_LIMIT);
-  }
 
   app.get("/executions/:id", async (context) => {
     const model = await detail(context.req.param("id"), await context.env.visit.access.allowed());
@@ -232,7 +213,11 @@ export function routes(engine: Engine, queries: Queries, settings: ConsoleSettin
     if (!await context.env.visit.access.may(action)) {
       return await problem(context.req.raw, 403, `You may not ${action} executions`);
     }
-    const model = await readBulk(sources, action, textAt(context, "q"));
+    const picked = idsAt(context);
+    if (picked !== null && picked.length === 0) {
+      return context.redirect(`executions${query({ q: textAt(context, "q") })}`);
+    }
+    const model = await readBulk(sources, action, { q: textAt(context, "q"), picked });
     return await page(
       context.req.raw,
       (
@@ -294,11 +279,6 @@ export function routes(engine: Engine, queries: Queries, settings: ConsoleSettin
     throw error;
   });
   return app;
-}
-
-/** An export that does not hold everything says so. */
-function cutHeader(rows: readonly RowModel[]): Readonly<Record<string, string>> {
-  return rows.length < EXPORT_LIMIT ? {} : { "x-leveret-cut": `after ${EXPORT_LIMIT} rows` };
 }
 
 const NO_EXECUTION = "There is no execution with this id";

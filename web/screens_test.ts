@@ -1,9 +1,9 @@
 /** What the screens say, without a script. */
 
 import assert from "node:assert/strict";
-import { Engine, NonRetryable, workflow } from "../mod.ts";
+import { Engine, NonRetryable, saga, StepFailed, workflow } from "../mod.ts";
 import type { DetailModel, ListModel, MapModel, RefreshModel } from "./view/model.ts";
-import { inWorld, posted, type TestWorld } from "./fixtures/world.ts";
+import { inWorld, NOON, posted, type TestWorld } from "./fixtures/world.ts";
 
 async function read<Model>(world: TestWorld, path: string): Promise<Model> {
   const response = await world.console().request(path);
@@ -73,6 +73,98 @@ Deno.test("the map draws so many tokens that these and the rest are all that mov
     assert.equal(drawn + pill, step.running);
     assert.equal(step.ages?.reduce((sum, many) => sum + many, 0), 60);
     assert.equal(page.match(/class="token running"/g)?.length, drawn);
+  }));
+
+Deno.test("the map names every mark, keeps its range in the URL, and draws nothing that ended before it was opened", () =>
+  inWorld(async (world) => {
+    await world.start("o-1");
+    const app = world.console();
+    const page = await (await app.request("/?range=24h")).text();
+    const key = /<ul class="key".*?<\/ul>/s.exec(page)![0];
+    for (const mark of ["running", "compensating", "stalled", "blocked", "failed", "just finished"]) {
+      assert.match(key, new RegExp(mark));
+    }
+    for (const word of ["moving", "compensating", "waiting", "stalled", "blocked", "failed in 24h"]) {
+      assert.match(page, new RegExp(`<b[^>]*>[^<]*</b><span>${word}</span>`));
+    }
+    assert.match(page, /href="\.\/\?range=24h" aria-current="true"/);
+    assert.match(page, /href="\.\/\?range=7d"/);
+    assert.match(page, /<option[^>]*value="60"/);
+    assert.doesNotMatch(page, /class="token ghost|just finished<\/p>/);
+  }));
+
+Deno.test("the map draws tokens in three lanes, those that go back on a rail, and counts what is stalled by step", () =>
+  inWorld(async (world) => {
+    world.reserve = () => new Promise(() => {});
+    for (let made = 0; made < 9; made++) {
+      await world.engine.start(world.saga, { id: `o-${made}`, input: { order: "o" } });
+      await world.clock.advance(100);
+    }
+    await world.engine.start(world.saga, { id: "lonely", input: { order: "o" }, partition: "slow" });
+    const refused = saga("orders.refused")
+      .step("reserve", { run: () => {}, undo: () => new Promise(() => {}) })
+      .step("charge", fails("no"));
+    const engine = new Engine({ store: world.store, definitions: [refused], clock: world.clock });
+    engine.work({ name: "w-2" });
+    await engine.start(refused, { id: "back", input: {} });
+    await world.clock.advance(20 * 60_000);
+    const page = await (await world.console().request("/")).text();
+    const lanes = [...page.matchAll(/class="token running"[^>]* y="(\d+)"/g)].map(([, y]) => y);
+    assert.equal(lanes.length, 9);
+    assert.equal(new Set(lanes).size, 3);
+    const [, rail] = /class="rail"[^>]* y1="(\d+)"/.exec(page)!;
+    assert.match(page, new RegExp(`class="token compensating"[^>]* y="${rail}"`));
+    const map = await read<MapModel>(world, "/map.json");
+    assert.equal(map.lines.find(({ saga }) => saga === "orders.checkout")!.steps[0]!.stalled, 1);
+    assert.deepEqual(map.waiting.map(({ id }) => id), ["lonely"]);
+    const closing = engine.close({ deadline: 1 });
+    await world.clock.advance(60_000);
+    await closing;
+  }));
+
+Deno.test("title, interval, the rows that are looked at and the time after which something is stalled are as they are set", () =>
+  inWorld(async (world) => {
+    const page = await (await world.console({ title: "Shop", pollInterval: 15 }).request("/")).text();
+    assert.match(page, /<title>[^<]*Shop<\/title>/);
+    assert.match(page, /<body[^>]* data-interval="15"/);
+    const queries = world.store.queries!;
+    const { inProgress, list } = queries;
+    const asked: (number | undefined)[] = [];
+    queries.inProgress = (options) => (asked.push(options.stalledAfterMs), inProgress.call(queries, options));
+    queries.list = (options) => (asked.push(options.maxRows), list.call(queries, options));
+    try {
+      const app = world.console({ stalledAfter: "4m", maxRows: 700 });
+      await app.request("/map.json");
+      await app.request("/executions?q=partition:default");
+      assert.deepEqual(asked, [240_000, 700]);
+    } finally {
+      Object.assign(queries, { inProgress, list });
+    }
+  }));
+
+Deno.test("the chart's table has the same numbers as the chart, and no more than a thousand rows", () =>
+  inWorld(async (world) => {
+    world.reserve = fails("no");
+    for (const id of ["o-1", "o-2", "o-3"]) await world.start(id);
+    for (const range of ["1h", "24h", "7d"]) {
+      const map = await read<MapModel>(world, `/map.json?range=${range}`);
+      assert.ok(map.throughput.buckets.length <= 1_000);
+      assert.equal(map.throughput.buckets.reduce((sum, { failed }) => sum + failed, 0), 3);
+    }
+    const page = await (await world.console().request("/")).text();
+    const table = /<section[^>]*aria-labelledby="throughput".*?<table.*?<\/table>/s.exec(page)?.[0] ?? "";
+    const cells = [...table.matchAll(/<td class="num">(\d+)<\/td>/g)].map(([, text]) => Number(text));
+    assert.equal(cells.reduce((sum, value) => sum + value, 0), 3);
+  }));
+
+Deno.test("the list says show older in the usual order and show more in another, and sorts by a select", () =>
+  inWorld(async (world) => {
+    for (const id of ["o-1", "o-2"]) await world.start(id);
+    const page = async (query: string) => await (await world.console().request(`/executions?limit=1${query}`)).text();
+    assert.match(await page(""), />Show older</);
+    const other = await page("&sort=started");
+    assert.match(other, />Show more</);
+    assert.match(other, /<select name="sort".*?<option value="started" selected/s);
   }));
 
 Deno.test("the map says which partition has no worker", () =>
@@ -284,6 +376,44 @@ Deno.test("the preview of a bulk action names those it would act on, and why the
     assert.equal(none.status, 403);
   }));
 
+Deno.test("rows of the list can be ticked: just these are previewed, and nothing if none is", () =>
+  inWorld(async (world) => {
+    world.reserve = fails("no");
+    for (const id of ["bad-1", "bad-2", "bad-3"]) await world.start(id);
+    const app = world.console();
+    const list = await (await app.request("/executions?q=status:failed")).text();
+    assert.equal(list.match(/<input type="checkbox" name="id"/g)?.length, 3);
+    assert.match(list, /<form id="pick"[^>]* action="bulk" method="get"/);
+    assert.match(list, /href="bulk\?action=retry&amp;q=status%3Afailed"/);
+    const preview = "/bulk?action=retry&only=picked&q=status%3Afailed";
+    const page = await (await app.request(`${preview}&id=bad-1&id=bad-3`)).text();
+    assert.match(page, /Retry 2 executions/);
+    assert.match(page, /Of the 2 that were picked/);
+    assert.doesNotMatch(page, /bad-2/);
+    const none = await app.request(preview);
+    assert.deepEqual([none.status, none.headers.get("location")], [302, "executions?q=status%3Afailed"]);
+    const many = Array.from({ length: 101 }, (_, at) => `id=o-${at}`).join("&");
+    assert.equal((await app.request(`${preview}&${many}`)).status, 400);
+    const reader = world.console({ authorize: (_request, action) => action === "read" });
+    assert.doesNotMatch(await (await reader.request("/executions")).text(), /type="checkbox"/);
+  }));
+
+Deno.test("exports go beyond one page, and a reader that leaves ends them", () =>
+  inWorld(async (world) => {
+    const made = 2_100;
+    for (let at = 0; at < made; at++) {
+      await world.engine.start(world.saga, { id: `o-${at}`, input: { order: "o" }, at: NOON + 86_400_000 });
+    }
+    const app = world.console();
+    const csv = await (await app.request("/executions.csv")).text();
+    assert.equal(new Set(csv.trim().split("\r\n").slice(1).map((line) => line.split(",")[0])).size, made);
+    const rows = await read<readonly unknown[]>(world, "/executions.json?sort=started");
+    assert.equal(rows.length, made);
+    const packed = await app.request("/executions.csv", { headers: { "accept-encoding": "gzip" } });
+    assert.equal(packed.headers.get("content-encoding"), "gzip");
+    await packed.body!.cancel();
+  }));
+
 Deno.test("what is hidden is in no page, no data, no text and no search", () =>
   inWorld(async (world) => {
     await world.start("o-1", { card: "4111 1111 1111 1111", note: "5500-0000-0000-0004" });
@@ -359,6 +489,48 @@ Deno.test("a workflow is shown by the steps that were seen, also between two of 
     const map = await read<MapModel>(world, "/map.json");
     const line = map.lines.find(({ saga }) => saga === "trips.book")!;
     assert.ok(line.steps.some(({ name, waiting }) => name === "approved" && waiting === 1));
+    await engine.close({ deadline: 1 });
+  }));
+
+Deno.test("a workflow with a hook, a call, a parallel and a caught failure is shown in the order of its steps", () =>
+  inWorld(async (world) => {
+    const tell = workflow("mails.send", async (flow) => {
+      await flow.step("send", () => "sent");
+      return { sent: true };
+    });
+    const trip = workflow("trips.book", async (flow) => {
+      flow.on("completed", () => {});
+      try {
+        await flow.step("train", fails("no seats left"), { undo: () => {} });
+      } catch (error) {
+        if (!(error instanceof StepFailed)) throw error;
+        await flow.step("bus", () => "bus 17", { undo: () => {} });
+      }
+      await flow.parallel("pack", (p) => ({ bag: p.step(() => "packed"), shoes: p.step(() => "packed") }));
+      await flow.call(tell, {}, { name: "announce" });
+      return { way: "bus" };
+    });
+    const engine = new Engine({ store: world.store, definitions: [tell, trip], clock: world.clock });
+    engine.work({ name: "w-2" });
+    await engine.start(trip, { id: "t-1", input: {} });
+    await world.clock.advance(60_000);
+    const model = await read<DetailModel>(world, "/api/executions/t-1");
+    assert.deepEqual(model.way.map(({ name, word }) => [name, word]), [
+      ["train", "failed"],
+      ["bus", "done"],
+      ["pack", "done"],
+      ["pack/bag", "done"],
+      ["pack/shoes", "done"],
+      ["announce", "done"],
+      ["announce/result", "done"],
+      ["~completed", "done"],
+    ]);
+    assert.equal(model.failure, null, "a failure that was caught is none of the execution's");
+    assert.equal(model.output?.text, '{\n  "way": "bus"\n}');
+    const page = await (await world.console().request("/executions/t-1")).text();
+    assert.match(page, /when completed/);
+    const child = await read<ListModel>(world, "/api/executions?q=saga:mails.send");
+    assert.equal((await read<DetailModel>(world, `/api/executions/${child.rows[0]!.id}`)).parentId, "t-1");
     await engine.close({ deadline: 1 });
   }));
 

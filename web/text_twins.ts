@@ -1,7 +1,7 @@
 /** The screens as plain text, for terminals and tickets. */
 
 import type { DoctorModel } from "./view/doctor.tsx";
-import { cappedCount, clock, count, duration, moment, relative, since, words } from "./view/format.ts";
+import { cappedCount, clock, count, duration, moment, relative, since, stepWords, words } from "./view/format.ts";
 import { labelOf } from "./view/gantt.tsx";
 import type { DetailModel, ListModel, MapModel, RowModel } from "./view/model.ts";
 
@@ -18,7 +18,7 @@ export function mapText(model: MapModel): string {
       "",
       line.saga,
       ...table(line.steps.map((step) => [
-        `  ${step.name === "" ? "between steps" : step.name}`,
+        `  ${stepWords(step.name)}`,
         some(step.running, "running"),
         some(step.compensating, "compensating"),
         some(step.sleeping, "sleeping"),
@@ -132,28 +132,39 @@ export function doctorText({ findings, workers, now }: DoctorModel): string {
   ]);
 }
 
-/** Comma-separated values of rows; what spreadsheets would take for a formula is made text. */
-export function listCsv(rows: readonly RowModel[]): string {
-  const head =
-    "id,status,saga,version,step,resource_type,resource_id,partition,started_at,duration_ms,attempts,error_class,error";
-  const lines = rows.map((row) =>
-    [
-      row.id,
-      row.status,
-      row.saga,
-      row.version,
-      row.step,
-      row.resource?.type ?? "",
-      row.resource?.id ?? "",
-      row.partition,
-      new Date(row.startedAt).toISOString(),
-      row.durationMs ?? "",
-      row.attempts,
-      row.errorClass ?? "",
-      row.error ?? "",
-    ].map(csvCell).join(",")
-  );
-  return [head, ...lines, ""].join("\r\n");
+/** Pages of rows as comma-separated values; what spreadsheets would take for a formula is made text. */
+export async function* csvOf(pages: AsyncIterable<readonly RowModel[]>): AsyncGenerator<string> {
+  yield "id,status,saga,version,step,resource_type,resource_id,partition,started_at,duration_ms,attempts,error_class,error\r\n";
+  for await (const rows of pages) yield rows.map((row) => `${csvLine(row)}\r\n`).join("");
+}
+
+/** Pages of rows as one list in JSON. */
+export async function* jsonOf(pages: AsyncIterable<readonly RowModel[]>): AsyncGenerator<string> {
+  let before = "[";
+  for await (const rows of pages) {
+    if (rows.length === 0) continue;
+    yield before + rows.map((row) => JSON.stringify(row)).join(",");
+    before = ",";
+  }
+  yield before === "[" ? "[]" : "]";
+}
+
+function csvLine(row: RowModel): string {
+  return [
+    row.id,
+    row.status,
+    row.saga,
+    row.version,
+    row.step,
+    row.resource?.type ?? "",
+    row.resource?.id ?? "",
+    row.partition,
+    new Date(row.startedAt).toISOString(),
+    row.durationMs ?? "",
+    row.attempts,
+    row.errorClass ?? "",
+    row.error ?? "",
+  ].map(csvCell).join(",");
 }
 
 function csvCell(value: string | number): string {

@@ -1,6 +1,6 @@
-/** The business of the demo: five sagas of a shop, with services that are slow, fail, and are down for a while. */
+/** The business of the demo: five sagas and a workflow of a shop, with services that are slow, fail, and are down for a while. */
 
-import { NonRetryable, saga, typed } from "../../mod.ts";
+import { type Flow, NonRetryable, saga, StepFailed, typed, workflow } from "../../mod.ts";
 import type { Clock } from "../../mod.ts";
 
 /** What the sagas call: everything takes its time, and fails as often as it is told. */
@@ -19,6 +19,10 @@ class StockError extends Error {
   override readonly name = "StockError";
 }
 
+class NoSeats extends Error {
+  override readonly name = "NoSeats";
+}
+
 class ConnectionReset extends Error {
   override readonly name = "ConnectionReset";
 }
@@ -29,6 +33,7 @@ const FAULTS: Readonly<Record<string, readonly [number, () => Error]>> = {
   reserve_stock: [90, () => new StockError("Lock of shelf A-17 was not granted within 2000 ms")],
   render_pdf: [40, () => new Error("The renderer closed the page after 31 of 40 fonts")],
   transfer: [30, () => new ConnectionReset("read ECONNRESET 10.0.4.12:443")],
+  book_train: [3, () => new NoSeats("No seats left on IC 2311")],
   deliver: [14, () => new HttpError("HTTP 503 from hooks.example.org")],
   release_stock: [60, () => new StockError("Shelf A-17 is being counted")],
 };
@@ -137,5 +142,34 @@ export const webhook = saga<{ event: string; url: string }, Needs>("hooks.delive
   })
   .step("record", ({ resources }) => resources.services.call("record", 90));
 
+/** A journey: by bus where the train is full, two mails at once, a webhook of its own, and a line in the books at the end. */
+export const trip = workflow("trips.book", async (flow: Flow<Needs>, input: { trip: string; city: string }) => {
+  flow.on("completed", ({ resources }) => resources.services.call("tell_books", 40));
+  const hotel = await flow.step("book_hotel", async ({ resources }) => {
+    await resources.services.call("book_hotel", 1_400);
+    return { booking: `H-${input.trip.slice(2)}`, city: input.city };
+  }, { undo: ({ resources }) => resources.services.call("cancel_hotel", 1_200) });
+  let way: string;
+  try {
+    way = await flow.step("book_train", async ({ resources }) => {
+      await resources.services.call("book_train", 900);
+      return "IC 2311";
+    }, { retry: { attempts: 2, delay: "2s" } });
+  } catch (error) {
+    if (!(error instanceof StepFailed)) throw error;
+    way = await flow.step("book_bus", async ({ resources }) => {
+      await resources.services.call("book_bus", 700);
+      return "bus 17";
+    });
+  }
+  await flow.parallel("tell", (p) => ({
+    mail: p.step(({ resources }) => resources.services.call("mail", 400)),
+    text: p.step(({ resources }) => resources.services.call("text", 650)),
+  }));
+  await flow.call(webhook, { event: "trip.booked", url: "https://hooks.example.org/in" }, { name: "announce" });
+  await flow.pivot("pay", ({ resources }) => resources.services.call("pay", 1_900));
+  return { hotel: hotel.booking, way };
+});
+
 /** All of them. */
-export const SAGAS = [checkout, refund, invoice, signUp, webhook] as const;
+export const SAGAS = [checkout, refund, invoice, signUp, webhook, trip] as const;

@@ -4,7 +4,7 @@ import { Engine, systemClock, type Worker } from "../../mod.ts";
 import { pause } from "../../src/clock.ts";
 import { memoryStore } from "../../stores/memory.ts";
 import { virtualClock } from "../../testing/virtual_clock.ts";
-import { checkout, invoice, refund, SAGAS, services, signUp, type Weather, webhook } from "./sagas.ts";
+import { checkout, invoice, refund, SAGAS, services, signUp, trip, type Weather, webhook } from "./sagas.ts";
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -86,8 +86,8 @@ export async function makeWorld(options: WorldOptions): Promise<World> {
     weather.broken = null;
     await pass(60, now - 25_000);
     for (let made = 0; made < 400; made++) await shop.startCheckout();
-  } else await pass(320, now - 60_000);
-  await pass(90, now);
+  } else await pass(700, now - 60_000);
+  await pass(25, now);
   // The present has gone on while the past was made.
   const offset = options.now === undefined ? 0 : now - Date.now();
   return { engine, ...present(clock, shop, workers, { random, offset }) };
@@ -115,7 +115,7 @@ function present(
     while (!isOver) {
       await clock.advanceTo(Math.max(clock.now(), Date.now() + offset));
       if (clock.now() >= nextStart) {
-        nextStart = clock.now() + 100 + random() * 900;
+        nextStart = clock.now() + 200 + random() * 1_800;
         await shop.start();
       }
       await pause(systemClock, STEP_MS);
@@ -154,7 +154,8 @@ class Shop {
     if (dice < 0.34) await this.startCheckout();
     else if (dice < 0.72) await this.#startWebhook();
     else if (dice < 0.82) await this.#startRefund();
-    else if (dice < 0.92) await this.startInvoice();
+    else if (dice < 0.89) await this.startInvoice();
+    else if (dice < 0.93) await this.#startTrip();
     else await this.#startSignUp();
   }
 
@@ -185,6 +186,12 @@ class Shop {
     });
   }
 
+  async #startTrip(): Promise<void> {
+    const id = `T-${1_000 + this.#pick(9_000)}`;
+    const city = CITIES[this.#pick(CITIES.length)]!;
+    await this.#engine.start(trip, { input: { trip: id, city }, resource: { type: "Trip", id } });
+  }
+
   async #startSignUp(): Promise<void> {
     const email = `user${1_000 + this.#pick(9_000)}@example.org`;
     const { execution } = await this.#engine.start(signUp, { input: { email }, resource: { type: "User", id: email } });
@@ -206,6 +213,8 @@ class Shop {
 }
 
 const NAMES = ["Ada", "Grace", "Edsger", "Barbara", "Tony", "Radia", "Leslie", "Frances"];
+
+const CITIES = ["Rome", "Oslo", "Porto", "Gdansk"];
 
 /** Mulberry32: the same week every time. */
 function dice(seed: number): () => number {

@@ -5,6 +5,7 @@
 
 import { placeOf } from "../view/position.ts";
 import type { FinishedModel } from "../view/model.ts";
+import { type Leg, legsFrom, legsOfWay, type Seen } from "./legs.ts";
 import { TOKEN_SHAPES } from "../view/token_shapes.ts";
 
 const TICK_MS = 250;
@@ -14,14 +15,6 @@ const FLASH_TICKS = 3;
 const SVG = "http://www.w3.org/2000/svg";
 const LANE_Y = 16;
 const RAIL_Y = 40;
-
-/** A stretch within one step, in percent; back on the rail. */
-interface Leg {
-  readonly step: string;
-  readonly from: number;
-  readonly to: number;
-  readonly isBack: boolean;
-}
 
 interface Ghost {
   readonly saga: string;
@@ -52,7 +45,7 @@ export class Animation {
     /** Names of the line's steps, in order. */
     readonly steps: readonly string[];
     /** Where it was seen moving; null if it was not. */
-    readonly seen: { readonly step: string; readonly x: number; readonly isBack: boolean } | null;
+    readonly seen: Seen | null;
     readonly delayMs: number;
   }): void {
     const legs = seen === null ? legsOfWay(one) : legsFrom(one, steps, seen);
@@ -128,34 +121,4 @@ function moveToken(token: SVGElement, now: number): void {
   const along = placeOf(now - Number(at), { p50: Number(p50), p95: Number(p95) });
   const place = `${(token.classList.contains("compensating") ? 100 - along : along).toFixed(1)}%`;
   if (token.getAttribute("x") !== place) token.setAttribute("x", place);
-}
-
-function legsOfWay({ way, state }: FinishedModel): readonly Leg[] {
-  const legs = (way ?? []).map(({ step, isUndo }): Leg =>
-    isUndo ? { step, from: 100, to: 0, isBack: true } : { step, from: 0, to: 100, isBack: false }
-  );
-  const last = legs.at(-1);
-  // It ended here: not behind the step, but in it.
-  return last !== undefined && state === "failed" ? [...legs.slice(0, -1), { ...last, to: 70 }] : legs;
-}
-
-function legsFrom(
-  { step, state }: FinishedModel,
-  steps: readonly string[],
-  seen: { readonly step: string; readonly x: number; readonly isBack: boolean },
-): readonly Leg[] {
-  const from = steps.indexOf(seen.step);
-  if (from < 0) return [];
-  if (seen.isBack || state === "compensated" || state === "compensation_failed") {
-    const first: Leg = { step: seen.step, from: seen.x, to: 0, isBack: true };
-    return [
-      first,
-      ...steps.slice(0, from).reverse().map((name): Leg => ({ step: name, from: 100, to: 0, isBack: true })),
-    ];
-  }
-  const to = state === "completed" ? steps.length - 1 : Math.max(from, steps.indexOf(step));
-  const legs = steps.slice(from, to + 1).map((name): Leg => ({ step: name, from: 0, to: 100, isBack: false }));
-  legs[0] = { ...legs[0]!, from: seen.x };
-  if (state === "failed") legs[legs.length - 1] = { ...legs.at(-1)!, to: Math.max(seen.x, 70) };
-  return legs;
 }

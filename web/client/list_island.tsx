@@ -2,7 +2,7 @@
 
 import type { VNode } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { ExecutionsScreen, PlainField } from "../view/executions.tsx";
+import { ExecutionsScreen, MAX_PICKED, PlainField } from "../view/executions.tsx";
 import { parseFilter, valueOf } from "../view/filter.ts";
 import { query } from "../view/href.ts";
 import type { ListModel } from "../view/model.ts";
@@ -22,6 +22,7 @@ export function ListIsland({ first, bulk }: {
   const [model, setModel] = useState(first);
   const [trouble, setTrouble] = useState<string | null>(null);
   const [interval, setPace] = useState(pickedInterval);
+  const [picked, setPicked] = useState<ReadonlySet<string>>(new Set());
   const [isHydrated, setHydrated] = useState(false);
   const shown = useRef(model);
   shown.current = model;
@@ -78,6 +79,11 @@ export function ListIsland({ first, bulk }: {
     clock: () => refresher.clock(),
     trouble: model.rows.length > MAX_REFRESHED ? "More than 1,000 rows are not refreshed." : trouble,
     more: () => void more(),
+    picked,
+    pick(ids: readonly string[], isPicked: boolean) {
+      const rest = [...picked].filter((id) => !ids.includes(id));
+      setPicked(new Set((isPicked ? [...rest, ...ids] : rest).slice(-MAX_PICKED)));
+    },
   };
   return (
     <ExecutionsScreen

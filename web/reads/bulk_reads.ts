@@ -18,13 +18,14 @@ const SAMPLES = 5;
 export async function readBulk(
   { engine, queries, settings }: Sources,
   action: "retry" | "compensate",
-  q: string,
+  { q, picked }: { readonly q: string; readonly picked: readonly string[] | null },
 ): Promise<BulkModel> {
   const now = await engine.store.now();
   const nothing = {
     now,
     action,
     q,
+    picked: picked?.length ?? null,
     eligible: [],
     isLimited: false,
     skipped: [],
@@ -35,12 +36,14 @@ export async function readBulk(
   const conditions = conditionsOf(q, { now, redact: settings.redact });
   if (conditions.kind === "problem") return { ...nothing, problem: conditions.message };
   const { maxRows, stalledAfterMs } = settings;
+  // What was picked is meant, whether the filter still has it or not.
+  const filter = picked === null ? conditions.filter : { ids: picked };
   const eligible: ExecutionSummary[] = [];
   const skipped = new Map<string, number>();
   let cursor: string | null = null;
   let looked = 0;
   do {
-    const page = await queries.list({ now, stalledAfterMs, maxRows, filter: conditions.filter, limit: PAGE, cursor });
+    const page = await queries.list({ now, stalledAfterMs, maxRows, filter, limit: PAGE, cursor });
     const refusals = await refusalsOf(engine, action, page.rows, now);
     for (const [at, row] of page.rows.entries()) {
       const why = refusals[at]!;
@@ -56,6 +59,7 @@ export async function readBulk(
     now,
     action,
     q,
+    picked: picked?.length ?? null,
     eligible: chosen.map(({ id, epoch }) => ({ id, epoch })),
     isLimited: cursor !== null || eligible.length > chosen.length,
     skipped: [...skipped].map(([why, count]) => ({ why, count })).sort((a, b) => b.count - a.count),

@@ -6,6 +6,7 @@ import { type Json, type JsonObject, merge } from "../../src/domain/json.ts";
 import type { Execution, ExecutionRecord } from "../../src/domain/record.ts";
 import type { AttemptView } from "../../src/engine/views.ts";
 import type { Names, Timings } from "../../src/queries.ts";
+import { compareText } from "../../src/queries/text_order.ts";
 import type { ConsoleAction, ConsoleSettings } from "../options.ts";
 import { redacted } from "../redact.ts";
 import type { MarkName } from "../view/mark.tsx";
@@ -217,7 +218,10 @@ function patchOf(row: AttemptView, { context }: Execution): JsonObject | null {
 /** The steps in their order, each with how it stands; those of the definition, or those that were seen. */
 function wayOf(record: ExecutionRecord, planned: readonly string[], state: MarkName): readonly WayStep[] {
   const { execution, attempts } = record;
-  const seen = attempts.map(({ stepName }) => stepName);
+  // The branches of a parallel end before it does, and stand behind it.
+  const seen = [...attempts].sort((one, other) =>
+    one.position - other.position || compareText(one.stepName, other.stepName)
+  ).map(({ stepName }) => stepName);
   const names = [...new Set([...planned, ...seen, ...(execution.currentStep === "" ? [] : [execution.currentStep])])];
   return names.map((name) => {
     const isNow = name === execution.currentStep && execution.finishedAt === null;

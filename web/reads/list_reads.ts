@@ -2,7 +2,7 @@
 
 import type { ExecutionPage, Sort } from "../../src/queries.ts";
 import { count } from "../view/format.ts";
-import type { ListModel } from "../view/model.ts";
+import type { ListModel, RowModel } from "../view/model.ts";
 import { conditionsOf } from "./conditions.ts";
 import { rowModel } from "./row.ts";
 import type { Sources } from "./sources.ts";
@@ -51,6 +51,34 @@ export async function readList(
     note: noteOf(page, maxRows),
   };
 }
+
+/** All rows of a filter, a page at a time; the first is read at once, so that a mistake is told before anything is sent. */
+export async function rowPages(
+  { engine, queries, settings }: Sources,
+  { q, sort, cursor }: ListRequest,
+): Promise<
+  | { readonly kind: "pages"; readonly pages: AsyncGenerator<readonly RowModel[]> }
+  | { readonly kind: "problem"; readonly message: string }
+> {
+  const now = await engine.store.now();
+  const { redact, maxRows, stalledAfterMs } = settings;
+  const conditions = conditionsOf(q, { now, redact });
+  if (conditions.kind === "problem") return conditions;
+  const { filter } = conditions;
+  const read = (cursor: string | null) =>
+    queries.list({ now, stalledAfterMs, filter, maxRows, sort: SORTS[sort]!, cursor, limit: ROWS_AT_ONCE });
+  const first = await read(cursor);
+  async function* pages(): AsyncGenerator<readonly RowModel[]> {
+    for (let page = first;; page = await read(page.next)) {
+      yield page.rows.map((row) => rowModel(row, engine.definitions));
+      if (page.next === null) return;
+    }
+  }
+  return { kind: "pages", pages: pages() };
+}
+
+/** What is held of an export. */
+const ROWS_AT_ONCE = 1_000;
 
 function noteOf({ searched }: ExecutionPage, maxRows: number): string | null {
   if (searched === null) return null;

@@ -21,13 +21,17 @@ export function BulkScreen({ model, children }: BulkProps): VNode {
       <div class="head">
         <h1>{`${verb} ${plural(eligible.length, "execution")}`}</h1>
         <p class="quiet">
-          {model.q === "" ? "Of all executions. " : (
-            <>
-              {"Of those with "}
-              <code>{model.q}</code>
-              {". "}
-            </>
-          )}
+          {model.picked !== null
+            ? `Of the ${count(model.picked)} that were picked. `
+            : model.q === ""
+            ? "Of all executions. "
+            : (
+              <>
+                {"Of those with "}
+                <code>{model.q}</code>
+                {". "}
+              </>
+            )}
           {model.isLimited ? `The first ${count(eligible.length)} only: carry it out, then preview again. ` : ""}
           {"Just these are acted on; what arrives later is not caught."}
         </p>

@@ -1,7 +1,7 @@
 /** One execution: what, where, why, since when, and what may be done. */
 
 import type { ComponentChildren, VNode } from "preact";
-import { age, count, duration, moment, plural, relative, since, words } from "./format.ts";
+import { age, count, duration, moment, plural, relative, since, stepWords, words } from "./format.ts";
 import { Freshness, type Live } from "./freshness.tsx";
 import { attemptMark, Gantt } from "./gantt.tsx";
 import { executionHref, termsHref } from "./href.ts";
@@ -100,10 +100,9 @@ export function ExecutionScreen({ model, live }: DetailProps): VNode {
         <Others model={model} now={now} />
         <Facts model={model} now={now} />
       </div>
-      <p class="quiet">
-        {"For a ticket: "}
+      <p class="row quiet">
+        For a ticket:
         <a href={executionHref(row.id, "/execution.txt")}>as text</a>
-        {" · "}
         <a href={executionHref(row.id, "/execution.json")}>as JSON</a>
       </p>
     </>
@@ -116,7 +115,7 @@ function headlineOf({ row, finishedAt }: DetailModel, now: number): string {
     const took = row.durationMs === null ? "" : ` after ${duration(row.durationMs)}`;
     return `${took}, ${relative(finishedAt, now)}`;
   }
-  const where = row.step === "" ? " between steps" : ` at ${row.step}`;
+  const where = row.step === "" ? " between steps" : ` at ${stepWords(row.step)}`;
   return `${where} for ${age(now - row.progressAt)}`;
 }
 
@@ -191,7 +190,7 @@ export function Way({ steps }: { readonly steps: readonly WayStep[] }): VNode {
           aria-current={isNow ? "step" : undefined}
         >
           <Mark name={mark} />
-          <div class="cut" title={name}>{name}</div>
+          <div class="cut" title={name}>{stepWords(name)}</div>
           <div class="quiet">{word}</div>
         </li>
       ))}
@@ -217,7 +216,7 @@ function AttemptTable({ attempts, now }: { readonly attempts: readonly AttemptMo
           <tr key={row.id} id={`attempt-${row.id}`}>
             <td>
               {row.direction === "compensate" ? <span class="quiet">undo of&nbsp;</span> : null}
-              {row.step}
+              {stepWords(row.step)}
               <div class="quiet">{`try ${row.attempt}${hasEpochs ? `, epoch ${row.epoch}` : ""}`}</div>
             </td>
             <td>

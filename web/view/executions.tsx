@@ -1,7 +1,7 @@
 /** The list of executions. */
 
 import type { ComponentChildren, VNode } from "preact";
-import { cappedCount, count, duration, roughly, since } from "./format.ts";
+import { cappedCount, count, duration, roughly, since, stepWords } from "./format.ts";
 import { filterText, parseFilter, type Term, termText, withTerm } from "./filter.ts";
 import { Freshness, type Live } from "./freshness.tsx";
 import { executionHref, listHref, query } from "./href.ts";
@@ -13,6 +13,9 @@ import type { ListModel, RowModel } from "./model.ts";
 export interface ListLive extends Live {
   /** More rows, below those that are shown. */
   more(): void;
+  /** Ids of rows that are ticked. */
+  readonly picked: ReadonlySet<string>;
+  pick(ids: readonly string[], isPicked: boolean): void;
 }
 
 interface ListProps {
@@ -23,6 +26,9 @@ interface ListProps {
   /** Which bulk actions the viewer may take. */
   readonly bulk: readonly ("retry" | "compensate")[];
 }
+
+/** They stand in an address. */
+export const MAX_PICKED = 100;
 
 /** How the orders read. */
 export const ORDERS: readonly (readonly [string, string])[] = [
@@ -67,25 +73,20 @@ export function ExecutionsScreen({ model, live, field, bulk }: ListProps): VNode
       {model.problem === null ? null : <p class="notice bad" role="alert">{model.problem}</p>}
       {model.note === null ? null : <p class="quiet">{model.note}</p>}
       <div class="panel">
-        {model.rows.length === 0
-          ? <Empty hasFilter={terms.length > 0} problem={model.problem} />
-          : <Table model={model} terms={terms} now={now} />}
+        {model.rows.length === 0 ? <Empty hasFilter={terms.length > 0} problem={model.problem} /> : (
+          <>
+            {bulk.length === 0 ? null : <Bulk model={model} live={live} bulk={bulk} />}
+            <Table model={model} terms={terms} now={now} live={live} canPick={bulk.length > 0} />
+          </>
+        )}
         {model.next === null ? null : <More model={model} live={live} />}
       </div>
-      <div class="row apart">
-        <div class="row">
-          {bulk.map((action) => (
-            <a key={action} class="button" href={`bulk${query({ action, q: model.q })}`}>
-              {action === "retry" ? "Retry these…" : "Compensate these…"}
-            </a>
-          ))}
-        </div>
-        <div class="row">
-          <span class="quiet">Export</span>
-          <a href={`executions.csv${query({ q: model.q, sort: model.sort })}`} download>CSV</a>
-          <a href={`executions.json${query({ q: model.q, sort: model.sort })}`}>JSON</a>
-          <a href={`executions.txt${query({ q: model.q, sort: model.sort })}`}>Text</a>
-        </div>
+      <div class="row">
+        <span class="quiet">Export</span>
+        <a href={`executions.csv${query({ q: model.q, sort: model.sort })}`} download>CSV</a>
+        <a href={`executions.json${query({ q: model.q, sort: model.sort })}`}>JSON</a>
+        <a href={`executions.txt${query({ q: model.q, sort: model.sort })}`}>Text</a>
+        <span class="quiet">CSV and JSON have all rows of the filter, text the first page.</span>
       </div>
     </>
   );
@@ -142,17 +143,61 @@ function Empty({ hasFilter, problem }: { readonly hasFilter: boolean; readonly p
   );
 }
 
-function Table({ model, terms, now }: {
+const VERBS = { retry: "Retry", compensate: "Compensate" } as const;
+
+/** What may be done with the rows that are ticked, and with all that the filter has. Each is previewed first. */
+function Bulk({ model, live, bulk }: Pick<ListProps, "model" | "live" | "bulk">): VNode {
+  const picked = live === null ? null : model.rows.filter(({ id }) => live.picked.has(id)).length;
+  return (
+    <form id="pick" class="row apart" action="bulk" method="get">
+      <input type="hidden" name="q" value={model.q} />
+      <input type="hidden" name="only" value="picked" />
+      <div class="row">
+        <span class="quiet">
+          {picked === null ? "Ticked rows" : picked === 0 ? "Tick rows to act on them" : `${picked} ticked`}
+        </span>
+        {picked === 0
+          ? null
+          : bulk.map((action) => (
+            <button key={action} type="submit" name="action" value={action}>{`${VERBS[action]} ticked…`}</button>
+          ))}
+      </div>
+      <div class="row">
+        <span class="quiet">{model.q === "" ? "All executions" : "All of the filter"}</span>
+        {bulk.map((action) => (
+          <a key={action} class="button" href={`bulk${query({ action, q: model.q })}`}>{`${VERBS[action]} all…`}</a>
+        ))}
+      </div>
+    </form>
+  );
+}
+
+function Table({ model, terms, now, live, canPick }: {
   readonly model: ListModel;
   readonly terms: readonly Term[];
   readonly now: number;
+  readonly live: ListLive | null;
+  readonly canPick: boolean;
 }): VNode {
+  const ids = model.rows.slice(0, MAX_PICKED).map(({ id }) => id);
   const to = (key: string, value: string) =>
     listHref(withTerm(terms, { key, value }), model.sort === "-started" ? "" : model.sort);
   return (
     <table class="list cards">
       <thead>
         <tr>
+          {!canPick ? null : (
+            <th class="c-pick">
+              {live === null ? <span class="sr">Tick</span> : (
+                <input
+                  type="checkbox"
+                  aria-label="Tick all rows"
+                  checked={ids.every((id) => live.picked.has(id))}
+                  onChange={(event) => live.pick(ids, event.currentTarget.checked)}
+                />
+              )}
+            </th>
+          )}
           <th class="c-state">State</th>
           <th class="c-saga">Saga</th>
           <th class="c-step">Step</th>
@@ -164,7 +209,9 @@ function Table({ model, terms, now }: {
         </tr>
       </thead>
       <tbody>
-        {model.rows.map((row) => <Row key={row.id} row={row} now={now} to={to} />)}
+        {model.rows.map((row) => (
+          <Row key={row.id} row={row} now={now} to={to} pick={canPick ? <Pick id={row.id} live={live} /> : null} />
+        ))}
       </tbody>
     </table>
   );
@@ -187,13 +234,27 @@ function SortHead({ by, word, model, terms, className }: {
   );
 }
 
-function Row({ row, now, to }: {
+function Pick({ id, live }: { readonly id: string; readonly live: ListLive | null }): VNode {
+  const shared = { type: "checkbox", name: "id", value: id, form: "pick", "aria-label": `Tick ${id}` } as const;
+  if (live === null) return <input {...shared} />;
+  return (
+    <input
+      {...shared}
+      checked={live.picked.has(id)}
+      onChange={(event) => live.pick([id], event.currentTarget.checked)}
+    />
+  );
+}
+
+function Row({ row, now, to, pick }: {
   readonly row: RowModel;
+  readonly pick: VNode | null;
   readonly now: number;
   readonly to: (key: string, value: string) => string;
 }): VNode {
   return (
     <tr>
+      {pick === null ? null : <td class="pick">{pick}</td>}
       <td class="o1">
         <a class="state" href={executionHref(row.id)} title={row.id}>
           <State name={row.state} word={row.status.replaceAll("_", " ")} />
@@ -204,7 +265,7 @@ function Row({ row, now, to }: {
       </td>
       <td class="o5">
         <MiniLine row={row}>
-          <a href={to("step", row.step)}>{row.step === "" ? "between steps" : row.step}</a>
+          {row.step === "" && row.durationMs !== null ? null : <a href={to("step", row.step)}>{stepWords(row.step)}</a>}
         </MiniLine>
       </td>
       <td class="o6">

@@ -81,3 +81,17 @@ export function plural(value: number, one: string, many: string = `${one}s`): st
 export function words(name: string): string {
   return name.replaceAll("_", " ");
 }
+
+/** The name of a step as it is read: hooks and the time between two steps have none of their own. */
+export function stepWords(name: string): string {
+  switch (name) {
+    case "":
+      return "between steps";
+    case "~completed":
+      return "when completed";
+    case "~compensated":
+      return "when compensated";
+    default:
+      return name;
+  }
+}

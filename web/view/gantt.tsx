@@ -1,7 +1,7 @@
 /** Attempts by time, with the axis broken where nothing happens for long. */
 
 import type { VNode } from "preact";
-import { clock, duration } from "./format.ts";
+import { clock, duration, stepWords } from "./format.ts";
 import type { MarkName } from "./mark.tsx";
 import type { AttemptModel } from "./model.ts";
 
@@ -119,7 +119,7 @@ function Axis({ stretches, height }: { readonly stretches: readonly Stretch[]; r
 
 /** "charge_card 2", "undo of charge_card 1" */
 export function labelOf({ step, direction, attempt }: AttemptModel): string {
-  const name = `${direction === "compensate" ? "undo " : ""}${step}`;
+  const name = `${direction === "compensate" ? "undo " : ""}${stepWords(step)}`;
   const short = name.length > 24 ? `${name.slice(0, 23)}…` : name;
   return attempt > 1 ? `${short} ${attempt}` : short;
 }

@@ -1,7 +1,7 @@
 /** A saga drawn as a line of its steps, with what moves along it. */
 
 import type { VNode } from "preact";
-import { count, duration } from "./format.ts";
+import { count, duration, stepWords } from "./format.ts";
 import { executionHref, termsHref } from "./href.ts";
 import { Mark, type MarkName } from "./mark.tsx";
 import type { LineModel, StepModel, TokenModel } from "./model.ts";
@@ -72,7 +72,7 @@ function Step({ step, saga, now, range }: StepProps): VNode {
   const backward = step.tokens.filter(({ state }) => state === "compensating");
   const rest = step.running - drawn("running");
   const restBack = step.compensating - backward.length;
-  const name = step.name === "" ? "between steps" : step.name;
+  const name = stepWords(step.name);
   return (
     <div class="step" role="listitem" data-step={step.name}>
       <svg role="img" aria-label={describe(step)}>
@@ -212,7 +212,7 @@ function describe(step: StepModel): string {
     [step.failed, "failed in the range"],
   ] as const;
   const said = parts.filter(([value]) => value > 0).map(([value, word]) => `${count(value)} ${word}`);
-  return `${step.name === "" ? "Between steps" : step.name}: ${said.length === 0 ? "nothing" : said.join(", ")}`;
+  return `${stepWords(step.name)}: ${said.length === 0 ? "nothing" : said.join(", ")}`;
 }
 
 function titleOf(step: StepModel): string {

@@ -1,7 +1,7 @@
 /** The first screen: is anything wrong, where, since when. */
 
 import type { VNode } from "preact";
-import { count, relative, since } from "./format.ts";
+import { count, relative, since, stepWords } from "./format.ts";
 import { Freshness, type Live } from "./freshness.tsx";
 import { executionHref, query, termsHref } from "./href.ts";
 import { Line } from "./line.tsx";
@@ -281,7 +281,7 @@ function Waiting({ rows, total, now }: {
                 </td>
                 <td>
                   {row.saga}
-                  <div class="quiet">{row.step === "" ? "between steps" : row.step}</div>
+                  <div class="quiet">{stepWords(row.step)}</div>
                 </td>
                 <td class="wide">
                   <a href={executionHref(row.id)} class="mono cut block" title={row.id}>{row.id}</a>

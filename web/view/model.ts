@@ -333,6 +333,8 @@ export interface BulkModel {
   readonly now: number;
   readonly action: "retry" | "compensate";
   readonly q: string;
+  /** How many were picked one by one; null for all that the filter has. */
+  readonly picked: number | null;
   readonly eligible: readonly { readonly id: string; readonly epoch: number }[];
   readonly isLimited: boolean;
   readonly skipped: readonly { readonly why: string; readonly count: number }[];
