@@ -13,6 +13,7 @@ Deno.test("consoleOptionsOf() takes values after a blank or an equals sign", () 
       executions: 2_000,
       rounds: 3,
       only: ["list", "map"],
+      database: null,
       keep: true,
     },
   );
