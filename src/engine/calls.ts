@@ -8,7 +8,7 @@ import { describeError, type ErrorData } from "../domain/failure.ts";
 import { compensateForParent, isUndone } from "../domain/operate.ts";
 import { CALL_PREFIX, isCalling } from "../domain/next.ts";
 import type { Outcome } from "../domain/outcome.ts";
-import { type Execution, isFinished } from "../domain/record.ts";
+import { type Execution, type ExecutionRecord, isFinished } from "../domain/record.ts";
 import { isSagaError, SagaError, type SagaErrorCode, show } from "../errors.ts";
 import { Directly } from "./directly.ts";
 import { operate } from "./operations.ts";
