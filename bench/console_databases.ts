@@ -31,13 +31,18 @@ export async function seedPostgres(server: string, name: string, options: SeedOp
   const store = postgresStore({ url, schema: SCHEMA });
   await store.migrate();
   await store.close();
+  await fillPostgres(url, SCHEMA, options);
+}
+
+/** Puts a week of executions into the tables of a schema. */
+export async function fillPostgres(url: string, schema: string, options: SeedOptions): Promise<void> {
   await withClient(url, async (client) => {
     // What is lost when the power goes can be made again.
     await client.query("set synchronous_commit = off");
-    for (const sql of seedStatements(postgresSeed(SCHEMA), options)) await client.query(sql);
+    for (const sql of seedStatements(postgresSeed(schema), options)) await client.query(sql);
     // As in a database that is in use: autovacuum has been there.
     for (const table of ["saga_executions", "saga_step_attempts"]) {
-      await client.query(`vacuum analyze ${SCHEMA}.${table}`);
+      await client.query(`vacuum analyze ${schema}.${table}`);
     }
   });
 }

@@ -131,6 +131,7 @@ function inTimes({ execution, attempts, signals }: ExecutionRecord, isWorkflow: 
   }
   if (dueAt === null && waitingFor === null) return `it is ${status}, not due and waits for nothing`;
   if (wakeAt === null && dueAt !== null) return `it is ${status}, and nobody will look at it`;
+  if (dueAt === null && isCalling(execution)) return "it waits for what it called, and will not look by itself";
   if (wakeAt === null && waitingFor !== null && signals.some(({ name }) => waitingFor.split("\n").includes(name))) {
     return `the signal that it waits for is there, and nobody will look at it`;
   }

@@ -377,3 +377,10 @@ Deno.test("findViolation() finds out that a signal of several that are waited fo
     "the signal that it waits for is there, and nobody will look at it",
   );
 });
+
+Deno.test("findViolation() finds who waits for what it called and would not look by itself", () => {
+  const plan = aPlan(["a"]);
+  const { record } = new Walk(plan, { waitingFor: "call x", dueAt: null, wakeAt: null });
+  const found = findViolation(record, { ...plan, end: { kind: "more" } });
+  assert.equal(found, "it waits for what it called, and will not look by itself");
+});

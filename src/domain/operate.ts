@@ -11,7 +11,7 @@ import { cutLeaseEnd, lifted, notBefore } from "./course.ts";
 import type { Json } from "./json.ts";
 import type { Making } from "./making.ts";
 import { type Execution, type ExecutionRecord, isActive, isFinished, type Operation, type Request } from "./record.ts";
-import { isPivotPassed } from "./undo.ts";
+import { isPivotPassed, undoables } from "./undo.ts";
 
 /** What an operation comes to. */
 export type Operated =
@@ -78,18 +78,22 @@ export function compensate(record: ExecutionRecord, by: By, making: Making): Ope
 export function compensateForParent(record: ExecutionRecord, by: By, making: Making): Operated {
   const { execution } = record;
   const { status } = execution;
-  if (status === "compensated" || status === "compensating" || execution.request?.action === "compensate") {
-    return { kind: "nothing" };
-  }
-  if (status === "failed" && execution.direction === "execute" && execution.failure?.class !== "Terminated") {
-    return { kind: "nothing" };
-  }
+  const isUnderWay = status === "compensating" || execution.request?.action === "compensate";
+  if (isUnderWay || isUndone(record)) return { kind: "nothing" };
   if (status !== "completed") return compensate(record, by, making);
   if (isPivotPassed(record)) {
     return { kind: "refused", code: "past_pivot", message: "its pivot has been passed: nothing is undone any more" };
   }
   const request: Request = { action: "compensate", ...by, at: making.now };
   return requested(record, null, request, auditRow(record, "compensate", by, null, making), making);
+}
+
+/** Nothing of it is left, or nothing ever was. What was terminated may have left something. */
+export function isUndone(record: ExecutionRecord): boolean {
+  const { direction, failure, status } = record.execution;
+  if (status === "compensated") return true;
+  if (status !== "failed" || direction !== "execute") return false;
+  return failure?.class !== "Terminated" || undoables(record).length === 0;
 }
 
 /** On, as if the step (or the undo) had ended `skipped`. `result` is what it is to add to the context. */

@@ -6,10 +6,10 @@ import type { CallOptions } from "../definition/flow.ts";
 import type { ExecutionView } from "../definition/scope.ts";
 import { inside, type Place, refusal } from "../definition/check.ts";
 import { describeError, type ErrorData } from "../domain/failure.ts";
-import { compensateForParent } from "../domain/operate.ts";
+import { compensateForParent, isUndone } from "../domain/operate.ts";
 import { CALL_PREFIX, isCalling } from "../domain/next.ts";
 import type { Outcome } from "../domain/outcome.ts";
-import { type Execution, type ExecutionRecord, isFinished } from "../domain/record.ts";
+import { type Execution, isFinished } from "../domain/record.ts";
 import { isSagaError, SagaError, type SagaErrorCode, show } from "../errors.ts";
 import { Directly } from "./directly.ts";
 import { operate } from "./operations.ts";
@@ -123,13 +123,6 @@ async function undoOf(parts: Parts, parent: ExecutionView, id: string): Promise<
       error: { class: "AfterPivot", message, backtrace: null, cause: null },
     };
   }
-}
-
-/** Nothing of it is left, or nothing ever was. */
-function isUndone({ execution }: ExecutionRecord): boolean {
-  const { direction, failure, status } = execution;
-  return status === "compensated" ||
-    (status === "failed" && direction === "execute" && failure?.class !== "Terminated");
 }
 
 const DONE: Outcome = { kind: "succeeded", patch: null };

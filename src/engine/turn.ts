@@ -106,7 +106,9 @@ interface Made {
 
 /** Whether its code and its record commit together. */
 function isTransactional(step: PlanStep, { store }: Parts): boolean {
-  return step.kind === "transaction" || (step.kind === "hook" && store.transactional);
+  // A branch stands alone only when it is undone.
+  const isOfSql = step.kind === "transaction" || step.kind === "branch_transaction";
+  return isOfSql || (step.kind === "hook" && store.transactional);
 }
 
 function newer(one: ExecutionRecord, other: ExecutionRecord): ExecutionRecord {
@@ -184,6 +186,7 @@ class Turn {
   async #runBranches(attempt: OpenAttempt, step: PlanStep): Promise<Written> {
     const running = new Map<string, { readonly own: OpenAttempt; readonly branch: OpenBranch }>();
     const ended: Ended[] = [];
+    this.#opened = null;
     let wake = Promise.withResolvers<void>();
     // Left as they are: who begins one again would run the same try twice.
     const unsettled = new Set<string>();

@@ -3,6 +3,7 @@ import { pause } from "../clock.ts";
 import type { Flow } from "../definition/flow.ts";
 import { workflow } from "../definition/workflow.ts";
 import { memoryStore } from "../../stores/memory.ts";
+import { sqliteStore } from "../../stores/sqlite.ts";
 import { virtualClock } from "../../testing/virtual_clock.ts";
 import { Engine } from "./engine.ts";
 
@@ -71,4 +72,61 @@ Deno.test("a workflow looks once a minute at what it has called, not in a loop",
   assert.deepEqual(output, { woke: true });
   assert.ok(revision < 40, `it was written ${revision} times`);
   await clock.until(engine.close());
+});
+
+Deno.test("the undo of a transactional branch runs in a transaction, too", async () => {
+  const clock = virtualClock();
+  const store = sqliteStore({ path: ":memory:", clock });
+  await store.transaction(({ tx }) => tx.query("create table seats (id text)"));
+  const booking = workflow("booking", async (flow) => {
+    await flow.parallel("seats", (parallel) => ({
+      a: parallel.transaction(({ tx }) => tx.query("insert into seats (id) values ('a')").then(() => null), {
+        undo: ({ tx }) => tx.query("delete from seats where id = 'a'"),
+      }),
+    }));
+    flow.abort("no room");
+  });
+  const engine = new Engine({ store, clock, definitions: [booking] });
+  engine.work();
+  await engine.start(booking, { id: "b", input: {} });
+  const { status } = await clock.until(engine.wait("b"));
+  const left = await store.transaction(({ tx }) => tx.query("select id from seats"));
+  assert.deepEqual([status, left], ["compensated", []]);
+  await clock.until(engine.close());
+  await store.close();
+});
+
+Deno.test("what was called and then terminated with nothing to undo does not keep its caller from being undone", async () => {
+  const clock = virtualClock();
+  const idle = workflow("idle", async (flow) => await flow.sleep("night", "1h"));
+  const caller = workflow("caller", async (flow) => {
+    await flow.call(idle, {});
+  });
+  const engine = new Engine({ store: memoryStore({ clock }), clock, definitions: [idle, caller] });
+  engine.work();
+  await engine.start(caller, { id: "c", input: {} });
+  await clock.advance("1m");
+  await engine.terminate("c:idle");
+  const { status } = await clock.until(engine.wait("c"));
+  const child = await engine.get("c:idle");
+  assert.deepEqual([status, child?.status, child?.epoch], ["compensated", "failed", 1]);
+  await clock.until(engine.close());
+});
+
+Deno.test("a turn that is over begins nothing behind a parallel that a transaction has closed", async () => {
+  const clock = virtualClock();
+  const store = sqliteStore({ path: ":memory:", clock });
+  const seen: number[] = [];
+  const chain = workflow("chain", async (flow) => {
+    await flow.parallel("first", (parallel) => ({ a: parallel.transaction(() => null) }));
+    await flow.parallel("second", (parallel) => ({ a: parallel.transaction(() => pause(clock, 100)) }));
+    await flow.step("third", ({ attempt }) => void seen.push(attempt));
+  });
+  const engine = new Engine({ store, clock, definitions: [chain], turnBudget: 50 });
+  engine.work();
+  await engine.start(chain, { id: "c", input: {} });
+  const { status } = await clock.until(engine.wait("c"));
+  assert.deepEqual([status, seen], ["completed", [1]]);
+  await clock.until(engine.close());
+  await store.close();
 });

@@ -12,10 +12,27 @@
 
 import type { Instant } from "../../src/domain/record.ts";
 import { SagaError, show } from "../../src/errors.ts";
-import { copies, FOREIGN_COLUMNS, type Found, STATUSES, strangersOf } from "./adopted_rows.ts";
+import {
+  completeExecutions,
+  copyAttempts,
+  copyExecutions,
+  FOREIGN_COLUMNS,
+  type Found,
+  STATUSES,
+  strangersOf,
+} from "./adopted_rows.ts";
 import { BEFORE, type FoundColumn, type FoundTable } from "./adoption.ts";
 import type { DeclaredTypes, Dialect } from "./dialect.ts";
-import { type Column, createTable, isTable, run, type Table } from "./tables.ts";
+import {
+  type Column,
+  createIndex,
+  createTable,
+  type Index,
+  isTable,
+  run,
+  type SchemaChange,
+  type Table,
+} from "./tables.ts";
 import { change, type Row, rows, type Steps } from "./work.ts";
 
 const EXECUTIONS = "saga_executions";
@@ -32,9 +49,13 @@ const NEEDED: Readonly<Record<string, readonly string[]>> = {
 /** The column by which a table is known for ours. */
 const OURS: Readonly<Record<string, string>> = { [EXECUTIONS]: "revision", [ATTEMPTS]: "undo" };
 
-/** Makes those of the tables ours that are there. Throws `schema_unfit`, having changed nothing. */
-export function* adopt(dialect: Dialect, tables: readonly Table[], now: Instant): Steps<void> {
+/**
+ * Makes those tables ours that are there, of the tables that changes to be made would make. Throws `schema_unfit`, having
+ * changed nothing.
+ */
+export function* adopt(dialect: Dialect, changes: readonly SchemaChange[], now: Instant): Steps<void> {
   const { adoption } = dialect;
+  const tables = changes.flatMap((each) => each.kind === "table" ? [each.table] : []);
   if (!adoption.isAtomic) yield* dropCopied(dialect);
   const isCutOff = !adoption.isAtomic && (yield* isTable(dialect, EXECUTIONS + BEFORE));
   if (!isCutOff && !(yield* isAdoptionNeeded(dialect, tables))) return;
@@ -48,7 +69,7 @@ export function* adopt(dialect: Dialect, tables: readonly Table[], now: Instant)
     yield* adoption.rename(dialect, [[EXECUTIONS, EXECUTIONS + BEFORE], [ATTEMPTS, ATTEMPTS + BEFORE]]);
   }
   try {
-    yield* replace(dialect, [executions, attempts], now);
+    yield* replace(dialect, [executions, attempts], changes, now);
   } catch (error) {
     if (!adoption.isAtomic) yield* putBack(dialect);
     throw error;
@@ -240,8 +261,13 @@ function* refuseTwins(
   );
 }
 
-/** Makes the new tables and fills them. */
-function* replace(dialect: Dialect, tables: readonly [Table, Table], now: Instant): Steps<void> {
+/** Makes the new tables with their indexes, and fills them. */
+function* replace(
+  dialect: Dialect,
+  tables: readonly [Table, Table],
+  changes: readonly SchemaChange[],
+  now: Instant,
+): Steps<void> {
   const { adoption } = dialect;
   const [executions, attempts] = [
     (yield* find(dialect, EXECUTIONS, BEFORE))!,
@@ -258,13 +284,25 @@ function* replace(dialect: Dialect, tables: readonly [Table, Table], now: Instan
       yield* change(`${dialect.text(`alter table ${table.name} add column`)} ${declared}`, []);
     }
   }
-  for (const sql of copies(dialect, found, tables, now)) yield* run(dialect, sql);
+  yield* run(dialect, copyExecutions(dialect, found, tables[0], now));
+  yield* run(dialect, copyAttempts(dialect, found, tables[1], now));
+  for (const index of tables.flatMap((table) => indexesOf(table, changes))) {
+    yield* run(dialect, createIndex(index, dialect));
+  }
+  if (!executions.isOurs) yield* run(dialect, completeExecutions(dialect, found));
   if (adoption.rights === null) return;
   for (const { name } of tables) {
     for (const { statement } of yield* rows(dialect.text(adoption.rights), [name + BEFORE, name])) {
       yield* change(String(statement), []);
     }
   }
+}
+
+/** Indexes of a table that need no more than its own columns: later changes may add others. */
+function indexesOf({ name, columns, computed }: Table, changes: readonly SchemaChange[]): readonly Index[] {
+  const own = new Set([...columns, ...computed].map((column) => column.name));
+  return changes.flatMap((each) => each.kind === "index" && each.index.table === name ? [each.index] : [])
+    .filter((index) => index.columns.every((column) => own.has(column)));
 }
 
 /** How a table was made, in the database's own words, if that is needed. */

@@ -37,53 +37,15 @@ export const STATUSES = {
 
 const NO_REASON = "'lepus-saga recorded no reason'";
 
-/** The statement that fills the new table of executions, and then the one that fills that of attempts. */
-export function copies(
-  dialect: Dialect,
-  found: Found,
-  tables: readonly [Table, Table],
-  now: Instant,
-): readonly string[] {
-  const [executions, attempts] = tables;
-  return [copyExecutions(dialect, found, [executions, attempts], now), copyAttempts(dialect, found, attempts, now)];
-}
-
-function copyExecutions(
-  dialect: Dialect,
-  found: Found,
-  [table, attempts]: readonly [Table, Table],
-  now: Instant,
-): string {
-  const startedAt = found.attempts.columns.get("started_at")!;
-  const looked = { ...LOOKED_UP, finished_at: dialect.adoption.reading(startedAt, "instant", found.attempts)!.value };
-  const values = found.executions.isOurs
-    ? ownExecution(dialect, found.executions, now)
-    : foreignExecution(dialect, found, now);
-  const { columns, expressions } = selection(table, found.executions, values, "e");
+/** The statement that fills the new table of executions. */
+export function copyExecutions(dialect: Dialect, { executions }: Found, table: Table, now: Instant): string {
+  const values = executions.isOurs
+    ? ownExecution(dialect, executions, now)
+    : foreignExecution(dialect, executions, now);
+  const { columns, expressions } = selection(table, executions, values, "e");
   return `insert into ${table.name} (${columns})
-with e as (${read(dialect, found.executions, table, { epoch: "0" })}),
-a as (${read(dialect, found.attempts, attempts, looked)}),
-scopes as (
-  select saga_execution_id, step_name, direction, epoch, max(attempt) as latest from a
-  group by saga_execution_id, step_name, direction, epoch
-),
-firsts as (
-  select saga_execution_id, context_after,
-    row_number() over (partition by saga_execution_id order by started_at, id) as nth
-  from a where context_after is not null
-),
-failures as (
-  select saga_execution_id, direction, step_name, error_class, error_message, finished_at,
-    row_number() over (partition by saga_execution_id, direction order by started_at desc, id desc) as nth
-  from a where status = 'failed'
-)
 select ${expressions}
-from e
-left join scopes on scopes.saga_execution_id = e.id and scopes.step_name = e.current_step
-  and scopes.direction = e.direction and scopes.epoch = e.epoch
-left join firsts on firsts.saga_execution_id = e.id and firsts.nth = 1
-left join failures forth on forth.saga_execution_id = e.id and forth.direction = 'execute' and forth.nth = 1
-left join failures back on back.saga_execution_id = e.id and back.direction = 'compensate' and back.nth = 1`;
+from (${read(dialect, executions, table)}) e`;
 }
 
 /** Ours, with columns missing or of another type. */
@@ -108,9 +70,9 @@ function ownExecution(dialect: Dialect, found: FoundTable, now: Instant): Values
   };
 }
 
-function foreignExecution(dialect: Dialect, { executions, attempts }: Found, now: Instant): Values {
+/** lepus-saga's, but for what only its attempts can tell. */
+function foreignExecution(dialect: Dialect, executions: FoundTable, now: Instant): Values {
   const { adoption } = dialect;
-  const at = instant(dialect, now);
   const has = (column: string) => executions.columns.has(column);
   const progress = has("last_progress_at") ? "coalesce(e.last_progress_at, e.started_at)" : "e.started_at";
   const ended = has("finished_at") ? `coalesce(e.finished_at, ${progress})` : progress;
@@ -118,22 +80,14 @@ function foreignExecution(dialect: Dialect, { executions, attempts }: Found, now
   const took = adoption.milliseconds("e.started_at", finished);
   const duration = has("duration_ms") ? `case when e.duration_ms >= 0 then e.duration_ms else ${took} end` : took;
   const isFinished = "e.status in ('completed', 'compensated', 'failed', 'compensation_failed')";
-  const due = `case when e.status in ('running', 'compensating') then ${at} end`;
-  const reason = has("failure_reason") ? "e.failure_reason" : "null";
-  const failure = (row: string, reasons: readonly string[], step: string) =>
-    adoption.object({
-      class: `coalesce(${row}.error_class, 'Error')`,
-      message: `substr(coalesce(${[...reasons, NO_REASON].join(", ")}), 1, 2000)`,
-      step,
-      at: adoption.epochMilliseconds(`coalesce(${row}.finished_at, ${progress})`),
-    });
+  const due = `case when e.status in ('running', 'compensating') then ${instant(dialect, now)} end`;
   return {
     ...defaulted(executions, "e", { partition: "'default'" }),
     saga_version: "1",
-    input: attempts.columns.has("context_after") ? "coalesce(firsts.context_after, e.context)" : "e.context",
+    input: "e.context",
     signals_seen: "0",
     epoch: has("epoch") ? "coalesce(e.epoch, 0) + 1" : "1",
-    attempt: "coalesce(scopes.latest, 0)",
+    attempt: "0",
     due_at: due,
     wake_at: due,
     // What it counted were its own hints: at the fifth of ours nobody would take it up any more.
@@ -142,48 +96,71 @@ function foreignExecution(dialect: Dialect, { executions, attempts }: Found, now
     last_progress_at: progress,
     finished_at: `case when ${isFinished} then ${finished} end`,
     duration_ms: `case when ${isFinished} then ${duration} end`,
-    // The reason of a failed compensation has overwritten the one before.
-    failure: `case
-    when e.status in ('compensating', 'compensated', 'failed')
-      then ${failure("forth", [reason, "forth.error_message"], "coalesce(forth.step_name, e.current_step)")}
-    when e.status = 'compensation_failed'
-      then ${failure("forth", ["forth.error_message"], "coalesce(forth.step_name, e.current_step)")}
-  end`,
-    compensation_failure: `case when e.status = 'compensation_failed'
-      then ${failure("back", [reason, "back.error_message"], "e.current_step")}
-  end`,
   };
 }
 
-/** What is looked up in attempts, where they lack it. */
-const LOOKED_UP: Values = { epoch: "0", error_class: "null", error_message: "null", context_after: "null" };
+/**
+ * The statement that completes lepus-saga's executions by what their attempts tell: the input, the number of attempts at
+ * the cursor, the failures. These are found by the new table's indexes: the old one may have none.
+ */
+export function completeExecutions({ adoption }: Dialect, { executions }: Found): string {
+  const column = executions.columns.get("failure_reason");
+  const reason = column === undefined ? "null" : adoption.reading(column, "text", executions)!.value;
+  const failure = (direction: string, row: Values) => {
+    const last = `from saga_step_attempts x where x.saga_execution_id = f.id and x.direction = '${direction}'
+        and x.status in ('failed', 'abandoned') order by x.sequence desc limit 1`;
+    const object = (values: Values) =>
+      adoption.object({ ...values, message: `substr(coalesce(${values.message}, ${NO_REASON}), 1, 2000)` });
+    const unknown = { class: "'Error'", message: reason, step: "f.current_step", at: "f.last_progress_at" };
+    return `coalesce(
+      (select ${object({ ...row, at: adoption.epochMilliseconds(row.at!) })} ${last}),
+      ${object({ ...unknown, at: adoption.epochMilliseconds(unknown.at) })})`;
+  };
+  const row = { class: "x.error_class", step: "x.step_name", at: "x.finished_at" };
+  return `update saga_executions as f set
+  input = coalesce(
+    (select x.result from saga_step_attempts x where x.saga_execution_id = f.id and x.result is not null
+      order by x.sequence limit 1),
+    f.input),
+  attempt = coalesce(
+    (select max(x.attempt) from saga_step_attempts x where x.saga_execution_id = f.id and x.step_name = f.current_step
+      and x.direction = f.direction and x.epoch = f.epoch),
+    0),
+  failure = case
+    when f.status in ('compensating', 'compensated', 'failed')
+      then ${failure("execute", { ...row, message: `${reason}, x.error_message` })}
+    when f.status = 'compensation_failed'
+      then ${failure("execute", { ...row, message: "x.error_message" })}
+  end,
+  compensation_failure = case when f.status = 'compensation_failed'
+    then ${failure("compensate", { ...row, message: `${reason}, x.error_message` })}
+  end`;
+}
 
-function copyAttempts(dialect: Dialect, found: Found, table: Table, now: Instant): string {
-  const { attempts } = found;
-  const values = attempts.isOurs ? ownAttempt(attempts) : foreignAttempt(dialect, found, now);
+/** The statement that fills the new table of attempts, once that of executions is filled. */
+export function copyAttempts(dialect: Dialect, { attempts }: Found, table: Table, now: Instant): string {
+  const values = attempts.isOurs ? ownAttempt(attempts) : foreignAttempt(dialect, attempts, now);
   const { columns, expressions } = selection(table, attempts, values, "p");
   const order = (row: string) => attempts.columns.has("sequence") ? `${row}.sequence` : `${row}.started_at, ${row}.id`;
   return `insert into ${table.name} (${columns})
-with a as (${read(dialect, attempts, table, {})}),
-p as (
-  select a.*, coalesce(sum(case when a.direction = 'execute' and a.status in ('succeeded', 'skipped') then 1 else 0 end)
-    over (
-      partition by a.saga_execution_id order by ${order("a")}
-      rows between unbounded preceding and 1 preceding
-    ), 0) as leveret_place
-  from a
+with a as (${read(dialect, attempts, table)}),
+placed as (
+  select a.*, e.status as of_status, e.direction as of_direction, e.current_step as of_step, e.epoch as of_epoch,
+    coalesce(sum(case when a.direction = 'execute' and a.status in ('succeeded', 'skipped') then 1 else 0 end) over (
+      partition by a.saga_execution_id order by ${order("a")} rows between unbounded preceding and 1 preceding
+    ), 0) as place
+  from a left join saga_executions e on e.id = a.saga_execution_id
 ),
-steps as (
-  select saga_execution_id, step_name,
-    min(case when direction = 'execute' then leveret_place end) as place,
-    max(case when direction = 'compensate' then 1 else 0 end) as is_target
-  from p group by saga_execution_id, step_name
+p as (
+  select placed.*,
+    min(case when direction = 'execute' then place end) over (partition by saga_execution_id, step_name) as step_place,
+    max(case when direction = 'compensate' then 1 else 0 end) over (partition by saga_execution_id, step_name) as was_undone,
+    max(case when direction = 'execute' and step_name = of_step then place end) over (partition by saga_execution_id)
+      as cursor_place
+  from placed
 )
 select ${expressions}
 from p
-join steps on steps.saga_execution_id = p.saga_execution_id and steps.step_name = p.step_name
-left join saga_executions e on e.id = p.saga_execution_id
-left join steps cursor_step on cursor_step.saga_execution_id = e.id and cursor_step.step_name = e.current_step
 order by ${order("p")}`;
 }
 
@@ -192,7 +169,7 @@ function ownAttempt(found: FoundTable): Values {
   return defaulted(found, "p", {
     epoch: "1",
     kind: "'step'",
-    position: "p.leveret_place",
+    position: "p.place",
     finished_at: "p.started_at",
     duration_ms: "0",
     undo: "'none'",
@@ -200,27 +177,26 @@ function ownAttempt(found: FoundTable): Values {
   });
 }
 
-function foreignAttempt(dialect: Dialect, { attempts }: Found, now: Instant): Values {
+function foreignAttempt(dialect: Dialect, attempts: FoundTable, now: Instant): Values {
   const { adoption } = dialect;
-  const at = instant(dialect, now);
   const has = (column: string) => attempts.columns.has(column);
   const epoch = has("epoch") ? "coalesce(p.epoch, 0) + 1" : "1";
   const isRunning = "p.status = 'running'";
-  const isAtCursor = `e.status in ('running', 'compensating') and p.step_name = e.current_step
-      and p.direction = e.direction and ${epoch} = e.epoch`;
+  const isAtCursor = `p.of_status in ('running', 'compensating') and p.step_name = p.of_step
+      and p.direction = p.of_direction and ${epoch} = p.of_epoch`;
   const isAbandoned = has("error_class") ? "p.status = 'failed' and p.error_class like '%AbandonedAttempt'" : "1 = 0";
   const ended = has("finished_at") ? "coalesce(p.finished_at, p.started_at)" : "p.started_at";
   const finished = adoption.later(
     "p.started_at",
-    `case when ${isRunning} then ${at} else ${ended} end`,
+    `case when ${isRunning} then ${instant(dialect, now)} else ${ended} end`,
   );
-  const isPassedOver = `e.direction = 'compensate' and steps.is_target = 0
-        and (e.status = 'compensated' or steps.place > cursor_step.place)`;
+  const isPassedOver = `p.of_direction = 'compensate' and p.was_undone = 0
+        and (p.of_status = 'compensated' or p.place > p.cursor_place)`;
   return {
     ...defaulted(attempts, "p", {}),
     epoch,
     kind: "'step'",
-    position: "case when p.direction = 'execute' then p.leveret_place else coalesce(steps.place, 0) end",
+    position: "case when p.direction = 'execute' then p.place else coalesce(p.step_place, 0) end",
     status: `case
     when ${isRunning} and ${isAtCursor} then 'abandoned'
     when ${isRunning} then 'superseded'
@@ -243,10 +219,10 @@ function foreignAttempt(dialect: Dialect, { attempts }: Found, now: Instant): Va
     undo: `case
     when p.direction = 'compensate' or p.status = 'skipped' then 'none'
     when p.status = 'succeeded' then case
-      when e.status = 'failed' or (${isPassedOver}) then 'none'
+      when p.of_status = 'failed' or (${isPassedOver}) then 'none'
       else 'result'
     end
-    when ${isRunning} or ${isAbandoned} then case when e.direction = 'compensate' then 'none' else 'unknown' end
+    when ${isRunning} or ${isAbandoned} then case when p.of_direction = 'compensate' then 'none' else 'unknown' end
     else 'none'
   end`,
     key: dialect.concat(
@@ -305,9 +281,9 @@ export const FOREIGN_COLUMNS: readonly Column[] = [
   optional("context_after", "json"),
 ];
 
-/** Reads a table that was set aside, its values as we keep them; `missing` stands for columns that it may lack. */
-function read({ adoption }: Dialect, found: FoundTable, table: Table, missing: Values): string {
-  const list = new Map(Object.entries(missing));
+/** Reads a table that was set aside, its values as we keep them. */
+function read({ adoption }: Dialect, found: FoundTable, table: Table): string {
+  const list = new Map<string, string>();
   for (const { name, type } of [...FOREIGN_COLUMNS, ...table.columns]) {
     const column = found.columns.get(name);
     const value = column === undefined ? null : adoption.reading(column, type, found)?.value ?? null;

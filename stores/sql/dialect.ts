@@ -20,6 +20,8 @@ export interface Dialect {
   readonly columnsOf: string;
   /** A select of a table's indexes by their `name`, given the table's. */
   readonly indexesOf: string;
+  /** A table's name, wherever sessions look for tables. */
+  named(table: string): string;
   /** Keeps everybody else off a table until the transaction ends; null where whoever migrates is alone anyhow. */
   readonly lockTable: ((table: string) => string) | null;
   /** How tables are taken over that are there already. */

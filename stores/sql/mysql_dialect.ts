@@ -46,8 +46,9 @@ export const mysqlDialect: Dialect = {
     " where table_schema = database() and table_name = ? order by ordinal_position",
   indexesOf: "select distinct index_name as name from information_schema.statistics" +
     " where table_schema = database() and table_name = ?",
+  named: (table) => table,
   lockTable: null,
-  adoption: mysqlAdoption,
+  adoption: mysqlAdoption(COLLATIONS.mysql),
   indexPrefix: (length) => length === null ? "" : `(${length})`,
   dropIndex: (name, table) => `drop index ${name} on ${table}`,
   // Neither server has indexes of some rows; null is the first value of an index, so a range passes over it.
@@ -91,5 +92,5 @@ const PARENT = "saga_executions as parent";
 /** The dialect with what creates tables on one of the two servers. */
 export function mysqlDialectOf(flavour: Flavour): Dialect {
   const tableOptions = ` engine = InnoDB default character set utf8mb4 collate ${COLLATIONS[flavour]}`;
-  return { ...mysqlDialect, tableOptions };
+  return { ...mysqlDialect, tableOptions, adoption: mysqlAdoption(COLLATIONS[flavour]) };
 }

@@ -22,9 +22,10 @@ const NAME = 'text collate "C"';
 
 /**
  * Our tables, as they stand in the texts, and those that are taken over; the names of indexes and columns go on after
- * them.
+ * them. Not behind a schema that they are named with already.
  */
-const TABLES = /\b(?:saga_(?:executions|step_attempts|signals|operations|workers)(?:_before)?|leveret_schema)\b/g;
+const TABLES =
+  /(?<!\.)\b(?:saga_(?:executions|step_attempts|signals|operations|workers)(?:_before)?|leveret_schema)\b/g;
 
 /**
  * PostgreSQL's dialect: names compare byte by byte, JSON is `json`, which keeps `\u0000`, instants are `timestamptz`.
@@ -55,7 +56,8 @@ export function postgresDialect(schema: string | null): Dialect {
     columnsOf: "select column_name as name from information_schema.columns" +
       ` where table_name = ? and table_schema = ${inSchema} order by ordinal_position`,
     indexesOf: `select indexname as name from pg_catalog.pg_indexes where tablename = ? and schemaname = ${inSchema}`,
-    lockTable: (table) => `lock table ${table} in access exclusive mode`,
+    named: (table) => prefix + table,
+    lockTable: (table) => `lock table ${prefix}${table} in access exclusive mode`,
     adoption: postgresAdoption(inSchema, prefix),
     indexPrefix: () => "",
     dropIndex: (name) => `drop index ${prefix}${name}`,

@@ -30,6 +30,7 @@ const TROUBLES: readonly [Error, Trouble][] = [
   [anError("54000"), "refused"],
   [anError("42P01"), "schema_missing"],
   [anError("42703"), "schema_missing"],
+  [anError("42P07"), "name_taken"],
   [anError("3F000"), "schema_missing"],
   [anError("26000"), "pooled"],
   [anError("42P05"), "pooled"],

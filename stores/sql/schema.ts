@@ -98,7 +98,7 @@ export function migrator(dialect: Dialect, migrations: readonly Migration[] = MI
   function* goForth({ forth }: Route, now: Instant): Steps<void> {
     if (forth.length === 0) return;
     const changes = forth.flatMap((migration) => migration.changes(dialect));
-    yield* adopt(dialect, changes.flatMap((each) => each.kind === "table" ? [each.table] : []), now);
+    yield* adopt(dialect, changes, now);
     yield* make(dialect, { kind: "table", table: HISTORY_TABLE });
     for (const migration of forth) {
       for (const each of migration.changes(dialect)) yield* make(dialect, each);
@@ -147,7 +147,7 @@ function* make(dialect: Dialect, made: SchemaChange): Steps<void> {
     case "column": {
       const { table, column } = made;
       if (yield* isNamed(dialect, dialect.columnsOf, table, column.name)) return;
-      return yield* run(dialect, `alter table ${table} add column ${declarationOf(column, dialect)}`);
+      return yield* run(dialect, `alter table ${dialect.named(table)} add column ${declarationOf(column, dialect)}`);
     }
     case "index":
       return yield* addIndex(dialect, made.index);
@@ -165,11 +165,11 @@ function* make(dialect: Dialect, made: SchemaChange): Steps<void> {
 function* takeBack(dialect: Dialect, made: SchemaChange): Steps<void> {
   switch (made.kind) {
     case "table":
-      return yield* run(dialect, `drop table if exists ${made.table.name}`);
+      return yield* run(dialect, `drop table if exists ${dialect.named(made.table.name)}`);
     case "column": {
       const { table, column } = made;
       if (!(yield* isNamed(dialect, dialect.columnsOf, table, column.name))) return;
-      return yield* run(dialect, `alter table ${table} drop column "${column.name}"`);
+      return yield* run(dialect, `alter table ${dialect.named(table)} drop column "${column.name}"`);
     }
     case "index":
       return yield* dropIndex(dialect, made.index);

@@ -6,7 +6,7 @@ import { type Migration, MIGRATIONS } from "./migrations.ts";
 import { migrator } from "./schema.ts";
 import { SqliteConnection } from "./sqlite_connection.ts";
 import { sqliteDialect } from "./sqlite_dialect.ts";
-import { addTable, optional } from "./tables.ts";
+import { addColumn, addIndex, addTable, optional, required, type SchemaChange } from "./tables.ts";
 
 function aMigration(version: number, olderMayRun: boolean): Migration {
   return { version, olderMayRun, changes: () => [addTable(`example_${version}`, [optional("id", "integer")])] };
@@ -66,4 +66,23 @@ Deno.test("code that knows less than the database is refused with schema_newer",
 Deno.test("code that knows less goes on where the newer migrations say that it may", () => {
   using database = aDatabase([aMigration(1, false), aMigration(2, true)]);
   assert.equal(database.connection.read(migrator(sqliteDialect, [aMigration(1, false)]).isPending()), false);
+});
+
+/** What older code would have to know of a migration, in words; null if it need not know of it. */
+function neededByOlder({ olderMayRun, changes }: Migration): string | null {
+  if (!olderMayRun) return null;
+  for (const change of changes(sqliteDialect)) {
+    if (change.kind === "column" && change.column.isRequired) return `${change.column.name} has to be filled`;
+    if (change.kind === "index" && change.index.isUnique) return `${change.index.name} refuses rows`;
+  }
+  return null;
+}
+
+Deno.test("migrations of which older code may know nothing ask nothing of it", () => {
+  const asks = (change: SchemaChange): string | null =>
+    neededByOlder({ version: 2, olderMayRun: true, changes: () => [change] });
+  assert.equal(asks(addColumn("saga_executions", required("example", "word"))), "example has to be filled");
+  assert.equal(asks(addIndex("one", "saga_executions", { columns: ["id"], isUnique: true })), "one refuses rows");
+  assert.equal(asks(addColumn("saga_executions", optional("example", "word"))), null);
+  assert.deepEqual(MIGRATIONS.map(neededByOlder), MIGRATIONS.map(() => null));
 });

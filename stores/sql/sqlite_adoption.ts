@@ -3,6 +3,7 @@
 import type { DeclaredTypes } from "./dialect.ts";
 import type { Adoption, FoundColumn, FoundTable, Reading } from "./adoption.ts";
 import { run } from "./tables.ts";
+import { change, rows } from "./work.ts";
 
 const EXACT: Readonly<Record<keyof DeclaredTypes, string>> = {
   sequence: "integer",
@@ -35,7 +36,13 @@ where other.type = 'table' and link."table" = '${table}' and other.name not in (
   declare: ({ name, isRequired, fallback }) =>
     `"${name}" any${isRequired ? " not null" : ""}${fallback === null ? "" : ` default (${fallback})`}`,
   *rename(dialect, names) {
-    for (const [from, to] of names) yield* run(dialect, `alter table ${from} rename to ${to}`);
+    for (const [from, to] of names) {
+      // Or their names, which are the whole file's, would be in the way of the new table's. Those of keys stay.
+      for (const { name } of yield* rows("select name from pragma_index_list(?) where origin = 'c'", [from])) {
+        yield* change(`drop index "${name}"`, []);
+      }
+      yield* run(dialect, `alter table ${from} rename to ${to}`);
+    }
   },
   rights: null,
 

@@ -22,6 +22,7 @@ export const sqliteDialect: Dialect = {
   tableExists: "select 1 from sqlite_master where type = 'table' and name = ?",
   columnsOf: "select name from pragma_table_info(?)",
   indexesOf: "select name from pragma_index_list(?)",
+  named: (table) => table,
   lockTable: null,
   adoption: sqliteAdoption,
   indexPrefix: () => "",

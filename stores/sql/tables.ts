@@ -108,7 +108,9 @@ export function createTable({ name, columns, computed }: Table, dialect: Dialect
     ...columns.map((column) => declarationOf(column, dialect)),
     ...computed.map(({ name, declaration }) => `"${name}" ${declaration}`),
   ];
-  return `create table ${name} (${declared.map((one) => `\n  ${one}`).join(",")}\n)${dialect.tableOptions}`;
+  return `create table ${dialect.named(name)} (${
+    declared.map((one) => `\n  ${one}`).join(",")
+  }\n)${dialect.tableOptions}`;
 }
 
 /** A column as it stands in the text that makes it. */
@@ -120,7 +122,7 @@ export function declarationOf({ name, type, isRequired, isKey }: Column, { types
 export function createIndex({ name, table, columns, isUnique, where, prefixes }: Index, dialect: Dialect): string {
   const list = columns.map((column) => `"${column}"${dialect.indexPrefix(prefixes[column] ?? null)}`).join(", ");
   const rows = where === null ? "" : dialect.onlyWhere(where);
-  return `create ${isUnique ? "unique " : ""}index ${name} on ${table} (${list})${rows}`;
+  return `create ${isUnique ? "unique " : ""}index ${name} on ${dialect.named(table)} (${list})${rows}`;
 }
 
 /** Whether there is a table of this name. */

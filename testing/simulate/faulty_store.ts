@@ -15,6 +15,8 @@ export interface Fates {
 }
 
 const MAX_FREEZE_MS = 300_000;
+/** More calls at one instant are a loop. */
+const MAX_CALLS_AT_ONCE = 5_000;
 
 /** `store` as `process` reaches it. */
 export function faultyStore(store: Store, process: Process, options: { world: World; fates: Fates }): Store {
@@ -24,6 +26,11 @@ export function faultyStore(store: Store, process: Process, options: { world: Wo
   function call<T>(name: string, work: () => Promise<T>): Promise<T> {
     if (process.isDead) return never();
     const id = `${process.name} ${name} #${process.nextCall()}`;
+    // Time does not move in such a loop, and the run would have no end.
+    if (world.countCall() > MAX_CALLS_AT_ONCE) {
+      world.report(`the store is asked over and over at the same time, by ${process.name} to ${name}`);
+      return never();
+    }
     if (world.clock.now() < world.storeOutUntil) return process.inside(refused(id));
     // One look for all: most calls have nothing to fear.
     if (dice.isCalm || dice.roll(id) >= riskOf()) return process.inside(work());

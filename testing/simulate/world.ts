@@ -50,6 +50,7 @@ export class World {
   brokerOutUntil: Instant = -Infinity;
   /** Calls that are on their way to the store or back. */
   callsUnderWay = 0;
+  readonly #calls = { at: -Infinity, count: 0 };
   #violation: string | null = null;
 
   constructor(
@@ -69,6 +70,13 @@ export class World {
   /** What was found wrong first. */
   get violation(): string | null {
     return this.#violation;
+  }
+
+  /** One more call to the store; how many there were at this instant. */
+  countCall(): number {
+    const now = this.clock.now();
+    if (this.#calls.at !== now) Object.assign(this.#calls, { at: now, count: 0 });
+    return ++this.#calls.count;
   }
 
   /** Something is wrong. */

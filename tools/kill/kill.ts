@@ -20,6 +20,8 @@ export interface KillOptions {
   readonly workers: number;
   /** Pause between two kills; null: none is killed. */
   readonly killEveryMs: number | null;
+  /** After so many it is left at that; on a machine too busy to start others in time they would go on for ever. */
+  readonly mostKills?: number;
   /** Checkouts that are started in a second. */
   readonly startsPerSecond: number;
   /** Share of the checkouts that one of their steps turns down. */
@@ -80,7 +82,7 @@ export async function kill(options: KillOptions, stop?: AbortSignal): Promise<Ki
       await untilEnded(store, ids, { giveUpAt: begin + options.limitMs, stop });
       return ids;
     })().finally(() => over.abort());
-    const [ids, kills] = await Promise.all([working, killUntil(fleet, options.killEveryMs, over.signal)]);
+    const [ids, kills] = await Promise.all([working, killUntil(fleet, options, over.signal)]);
     const tookMs = Math.round(performance.now() - begin);
     await fleet.stop();
     const records = (await store.load(ids)).filter((record) => record !== null);
@@ -97,12 +99,12 @@ export async function kill(options: KillOptions, stop?: AbortSignal): Promise<Ki
 /** Kills one process after the other. */
 async function killUntil(
   fleet: Fleet<KillWorkerSettings>,
-  everyMs: number | null,
+  { killEveryMs, mostKills = Infinity }: KillOptions,
   over: AbortSignal,
 ): Promise<readonly Fault[]> {
   const kills: Fault[] = [];
-  while (everyMs !== null && !over.aborted) {
-    await pause(everyMs);
+  while (killEveryMs !== null && kills.length < mostKills && !over.aborted) {
+    await pause(killEveryMs);
     const kill = over.aborted ? null : await fleet.killOne();
     if (kill !== null) kills.push(kill);
   }
