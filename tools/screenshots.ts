@@ -1,6 +1,6 @@
 /**
  * `deno task screenshots`: pictures of every screen of the console into `tmp/screenshots`, light and dark, wide and
- * narrow, on a quiet day and a bad one. For people to look at.
+ * narrow, on a quiet day and a bad one. For people to look at. With `--docs` those of the documentation are made anew.
  */
 
 import { launch } from "../web/fixtures/browser.ts";
@@ -8,9 +8,17 @@ import { webConsole } from "../web/mod.ts";
 import { makeWorld } from "./web_demo/world.ts";
 
 const FOLDER = "tmp/screenshots";
+/** Pictures of the documentation: what is seen without scrolling. */
+const PICTURES: Readonly<Record<string, string>> = {
+  bad_map_light_wide: "docs/console_map.png",
+  bad_executions_dark_wide: "docs/console_executions.png",
+  quiet_workflow_light_wide: "docs/console_execution.png",
+  bad_map_dark_narrow: "docs/console_phone.png",
+};
 const SIZES = { wide: { width: 1366, height: 768 }, narrow: { width: 390, height: 844 } } as const;
 
 if (import.meta.main) {
+  const isForDocs = Deno.args.includes("--docs");
   await Deno.mkdir(FOLDER, { recursive: true });
   const browser = await launch();
   for (const day of ["quiet", "bad"] as const) {
@@ -42,14 +50,18 @@ if (import.meta.main) {
         const context = await browser.newContext({ viewport, colorScheme: theme });
         const page = await context.newPage();
         for (const [name, path] of Object.entries(screens)) {
+          const picture = PICTURES[`${day}_${name}_${theme}_${size}`];
+          if (isForDocs && picture === undefined) continue;
           await page.goto(`http://127.0.0.1:${server.addr.port}/${path}`);
           await page.waitForLoadState("load");
           await page.waitForSelector("[data-theme-picker]:not([hidden])");
           await page.evaluate(() => document.fonts.ready.then(() => {}));
-          await page.screenshot({
-            path: `${FOLDER}/${day}_${name}_${theme}_${size}.png`,
-            fullPage: name !== "executions",
-          });
+          await page.screenshot(
+            isForDocs ? { path: picture! } : {
+              path: `${FOLDER}/${day}_${name}_${theme}_${size}.png`,
+              fullPage: name !== "executions",
+            },
+          );
         }
         await context.close();
       }
@@ -58,5 +70,5 @@ if (import.meta.main) {
     await world.close();
   }
   await browser.close();
-  console.log(`The pictures are in ${FOLDER}`);
+  console.log(`The pictures are in ${isForDocs ? "docs" : FOLDER}`);
 }
