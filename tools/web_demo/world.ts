@@ -84,8 +84,8 @@ export async function makeWorld(options: WorldOptions): Promise<World> {
       await pass(10, clock.now() + 60_000);
     }
     weather.broken = null;
-    await pass(60, now - 25_000);
-    for (let made = 0; made < 400; made++) await shop.startCheckout();
+    await pass(60, now - 18_000);
+    for (let made = 0; made < 700; made++) await shop.startCheckout();
   } else await pass(700, now - 60_000);
   await pass(25, now);
   // The present has gone on while the past was made.
