@@ -57,6 +57,23 @@ const CHANGES: Readonly<Record<Kind["dialect"], readonly string[]>> = {
   ],
 };
 
+const STATUSES = "'running', 'compensating', 'completed', 'compensated', 'failed', 'compensation_failed'";
+
+/** What keeps any other status out. */
+const CLOSED: Readonly<Record<Kind["dialect"], readonly string[]>> = {
+  sqlite: [`create index known on saga_executions (status) where status in (${STATUSES})`],
+  postgres: [
+    `create type saga_status as enum (${STATUSES})`,
+    "alter table saga_executions alter column status drop default, " +
+    "alter column status type saga_status using status::saga_status",
+    `alter table saga_executions add check (direction in ('execute', 'compensate'))`,
+  ],
+  mysql: [
+    `alter table saga_executions modify status enum(${STATUSES}) not null`,
+    `alter table saga_executions add constraint known check (status in (${STATUSES}))`,
+  ],
+};
+
 /** Columns that are nobody's but a user's. */
 const TENANT: Readonly<Record<Kind["dialect"], string>> = {
   sqlite: "alter table saga_executions add column tenant varchar(20) default 'it''s' not null",
@@ -86,6 +103,16 @@ for (const kind of KINDS) {
         assert.deepEqual(tenants.map(({ tenant }) => tenant), ["it's", "acme", "it's"]);
         const notes = await database.query("select note from saga_step_attempts where note is not null");
         assert.deepEqual(notes.map(({ note }) => note), ["kept"]);
+      }));
+
+    Deno.test(`${kind.name}: a status that is kept to lepus-saga's makes room for ours`, () =>
+      withEmpty(kind, async (database) => {
+        await take(database, kind, CLOSED[kind.dialect]);
+        const store = openStore(database.address);
+        const [taken] = await store.load([idOf(2)]);
+        const blocked = { status: "blocked", blockedReason: "bug", dueAt: null, wakeAt: null } as const;
+        assert.deepEqual(await store.commit([changeOf(taken!.execution, blocked)]), [{ kind: "committed" }]);
+        await store.close();
       }));
 
     Deno.test(`${kind.name}: times keep their microseconds`, () =>

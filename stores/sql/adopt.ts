@@ -6,8 +6,8 @@
  * with the columns beside that are not ours, and the rows are copied; what stands in the way is refused before anything
  * is changed.
  *
- * Where it is not one transaction, the found tables are set aside by one statement (`…_before`), and dropped once the
- * copies are complete (`…_copied`): cut off anywhere, it is done again, and until then nobody can use the new ones.
+ * Where it is not one transaction, the found tables are set aside by one statement (`…_leveret_before`), and dropped once the
+ * copies are complete (`…_leveret_copied`): cut off anywhere, it is done again, and until then nobody can use the new ones.
  */
 
 import type { Instant } from "../../src/domain/record.ts";
@@ -41,7 +41,7 @@ import { change, type Row, rows, type Steps } from "./work.ts";
 const EXECUTIONS = "saga_executions";
 const ATTEMPTS = "saga_step_attempts";
 /** What the names of tables end with whose rows are copied, and which have still to be dropped. */
-const COPIED = "_copied";
+const COPIED = "_leveret_copied";
 
 /** Columns without which a table is another system's. */
 const NEEDED: Readonly<Record<string, readonly string[]>> = {
@@ -59,8 +59,9 @@ const OURS: Readonly<Record<string, string>> = { [EXECUTIONS]: "revision", [ATTE
 export function* adopt(dialect: Dialect, changes: readonly SchemaChange[], now: Instant): Steps<void> {
   const { adoption } = dialect;
   const tables = targetsOf(changes);
-  if (!adoption.isAtomic) yield* dropCopied(dialect);
-  const isCutOff = !adoption.isAtomic && (yield* isTable(dialect, EXECUTIONS + BEFORE));
+  const mayBeCutOff = !adoption.isAtomic && tables.some(({ name }) => name === EXECUTIONS);
+  if (mayBeCutOff) yield* dropCopied(dialect);
+  const isCutOff = mayBeCutOff && (yield* isTable(dialect, EXECUTIONS + BEFORE));
   if (!isCutOff && !(yield* isAdoptionNeeded(dialect, tables))) return;
 
   const pair = [EXECUTIONS, ATTEMPTS].map((name) => tables.find((table) => table.name === name)!);

@@ -77,5 +77,5 @@ export interface Adoption {
   isObject(value: string): string;
 }
 
-/** What the names of tables end with that are out of the way. */
-export const BEFORE = "_before";
+/** What the names of tables end with that are out of the way: so that no table of a user's is taken for one. */
+export const BEFORE = "_leveret_before";

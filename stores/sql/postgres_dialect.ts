@@ -25,7 +25,7 @@ const NAME = 'text collate "C"';
  * them. Not behind a schema that they are named with already.
  */
 const TABLES =
-  /(?<!\.)\b(?:saga_(?:executions|step_attempts|signals|operations|workers)(?:_before)?|leveret_schema)\b/g;
+  /(?<!\.)\b(?:saga_(?:executions|step_attempts|signals|operations|workers)(?:_leveret_before)?|leveret_schema)\b/g;
 
 /**
  * PostgreSQL's dialect: names compare byte by byte, JSON is `json`, which keeps `\u0000`, instants are `timestamptz`.
