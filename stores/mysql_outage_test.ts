@@ -49,7 +49,7 @@ await withOwnServer("mariadb", "outages of a MariaDB server", (programs) => {
 
   Deno.test("G13 mysql: a file that cannot grow is store_full, and what is open is recorded once it can", async () => {
     const atMost = (size: string) => `--innodb-data-file-path=ibdata1:12M:autoextend:max:${size}`;
-    await using server = await MariadbServer.start(programs, [IN_ONE_FILE, atMost("20M")]);
+    await using server = await MariadbServer.start(programs, [IN_ONE_FILE, atMost("28M")]);
     const { open } = await reached(server.url);
     await throughFullStore(open, {
       limit: () => Promise.resolve(),
