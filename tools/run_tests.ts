@@ -10,7 +10,7 @@ import { nodeCheck } from "./node_check.ts";
 import { runDeno, withTempDir } from "./process.ts";
 import { findPrograms, SERVER_PROGRAMS, type ServerKind } from "./servers/programs.ts";
 import { allRequired, describeLeftOut, LEFT_OUT_FILE, readLeftOut, type Suite } from "./suites.ts";
-import { addTallies, describeTally, type Tally, tallyOf } from "./tally.ts";
+import { addTallies, describeTally, EMPTY_TALLY, type Tally, tallyOf } from "./tally.ts";
 
 /** What came of a run of all tests. */
 export interface TestRun {
@@ -25,14 +25,41 @@ export function runTests(args: readonly string[]): Promise<TestRun> {
     await Deno.writeTextFile(leftOutFile, "");
     Deno.env.set(LEFT_OUT_FILE, leftOutFile);
 
-    let tally = await denoTest(["--sanitize-ops", "--sanitize-resources", ...args], `${dir}/report.xml`);
-    if (args.length === 0) tally = addTallies(tally, await nodeCheck());
+    const tally = args.length === 0
+      ? await allLanes(dir)
+      : await denoTest([...SANITIZED, ...args], `${dir}/report.xml`);
     return { tally, leftOut: readLeftOut(leftOutFile) };
   });
 }
 
-/** Runs `deno test` with no more than the tests need: files, processes of this Deno, and the services. */
-export async function denoTest(args: readonly string[], reportFile: string): Promise<Tally> {
+const SANITIZED = ["--sanitize-ops", "--sanitize-resources"];
+
+/**
+ * What runs at the same time: most suites wait for a database or a broker most of the time, and none of them meets
+ * another one in a table or a queue. The last lane has whatever the others have not.
+ */
+const LANES: readonly (readonly string[])[] = [["stores"], ["testing"], ["--ignore=stores,testing"]];
+
+async function allLanes(dir: string): Promise<Tally> {
+  const last = LANES.length - 1;
+  const tallies = await Promise.all(LANES.map(async (lane, index) => {
+    const tally = await denoTest([...SANITIZED, ...lane], `${dir}/report_${index}.xml`, {
+      isShownAtOnce: index === last,
+    });
+    return index === last ? addTallies(tally, await nodeCheck()) : tally;
+  }));
+  return tallies.reduce(addTallies, EMPTY_TALLY);
+}
+
+/**
+ * Runs `deno test` with no more than the tests need: files, processes of this Deno, and the services. What it writes is
+ * shown as it comes, or all of it at the end.
+ */
+export async function denoTest(
+  args: readonly string[],
+  reportFile: string,
+  { isShownAtOnce = true }: { readonly isShownAtOnce?: boolean } = {},
+): Promise<Tally> {
   const permissions = [
     "--no-prompt",
     "--allow-env",
@@ -41,7 +68,9 @@ export async function denoTest(args: readonly string[], reportFile: string): Pro
     `--allow-run=${[Deno.execPath(), ...await commands(), ...await serverPrograms()].join(",")}`,
     `--allow-net=${[...serviceHosts()].join(",")}`,
   ];
-  const { ok } = await runDeno(["test", ...permissions, `--junit-path=${reportFile}`, ...args]);
+  const command = ["test", ...permissions, `--junit-path=${reportFile}`, ...args];
+  const { ok, output } = await runDeno(command, { capture: !isShownAtOnce });
+  if (!isShownAtOnce) console.log(output);
   const report = await Deno.readTextFile(reportFile).catch(() => null);
   return tallyOf(report, ok);
 }
