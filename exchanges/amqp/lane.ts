@@ -13,6 +13,7 @@ import type { Clock } from "../../src/clock.ts";
 import type { HandlerAnswer, Hint, HintHandler } from "../../src/exchange.ts";
 import { closeChannel, messageOf, type OpenChannel } from "./driver.ts";
 import { decodeHint } from "./message.ts";
+import { Receipts } from "./receipts.ts";
 import type { Unusable } from "./unusable.ts";
 
 /** What a lane is made of. */
@@ -71,6 +72,7 @@ export class Lane {
   readonly ended: Promise<string>;
   readonly #options: LaneOptions;
   readonly #channel: Channel;
+  readonly #receipts: Receipts;
   readonly #held = new Set<Delivery>();
   readonly #onAbort = () => void this.#leave();
   #subscriptions: Subscription[] = [];
@@ -83,6 +85,7 @@ export class Lane {
   constructor(options: LaneOptions) {
     this.#options = options;
     this.#channel = options.open.channel;
+    this.#receipts = new Receipts(this.#channel);
     this.ended = options.open.lost.then((reason) => this.#lost(reason));
     options.slots.onFree = () => this.#gather();
     options.signal.addEventListener("abort", this.#onAbort, { once: true });
@@ -107,12 +110,15 @@ export class Lane {
   }
 
   async #closeIfDone(): Promise<void> {
-    if (this.#options.signal.aborted && this.#held.size === 0) await closeChannel(this.#options.open);
+    if (!this.#options.signal.aborted || this.#held.size > 0) return;
+    this.#receipts.flush();
+    await closeChannel(this.#options.open);
   }
 
   /** Takes nothing more, and lets go of the channel; what is being handled goes on without it. */
   async #end(reason: string): Promise<void> {
     this.#reason ??= reason;
+    this.#receipts.flush();
     await closeChannel(this.#options.open);
   }
 
@@ -133,6 +139,7 @@ export class Lane {
     const decoded = decodeHint(message.content, partition);
     const delivery: Delivery = { message, subscription, isHandled: decoded.kind === "hint" };
     subscription.unacknowledged++;
+    this.#receipts.take(message);
     this.#held.add(delivery);
     if (decoded.kind === "hint") return void this.#handle(delivery, decoded.hint);
     void unusable.malformed(message, { partition, ...decoded }).then(() => this.#acknowledge(delivery));
@@ -170,7 +177,7 @@ export class Lane {
     // A channel that was lost has given its messages back to the queue: the one after it cannot acknowledge them.
     if (!this.#held.delete(delivery)) return;
     subscription.unacknowledged--;
-    unlessClosed(() => this.#channel.ack(message));
+    this.#receipts.acknowledge(message);
     if (subscription.cancelling !== null) this.#gather();
     void this.#closeIfDone();
   }
