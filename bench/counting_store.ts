@@ -40,6 +40,8 @@ export function countingStore(inner: Store): CountingStore {
     insert: (executions, tx) => writing(() => inner.insert(executions, tx), executions.length),
     load: (ids) => reading(() => inner.load(ids)),
     status: (ids) => reading(() => inner.status(ids)),
+    versionsInUse: () => reading(() => inner.versionsInUse()),
+    unfinished: (options) => reading(() => inner.unfinished(options)),
     operations: (id) => reading(() => inner.operations(id)),
     commit: (changes) => writing(() => inner.commit(changes), changes.length),
     renew: (leases) => writing(() => inner.renew(leases)),
@@ -57,7 +59,7 @@ export function countingStore(inner: Store): CountingStore {
     prune: (options) => writing(() => inner.prune(options)),
     // Asks nobody but the clock.
     now: () => inner.now(),
-    migrate: () => inner.migrate(),
+    migrate: (options) => inner.migrate(options),
     close: () => inner.close(),
   };
   return { store, counts };

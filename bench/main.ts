@@ -1,6 +1,8 @@
-/** `deno task bench sqlite`: measures, and prints a line of JSON for each measurement. `--help` says how to ask. */
+/** `deno task bench sqlite` and `bench console`: measures, and prints lines of JSON. `--help` says how to ask. */
 
 import { amqpSubject } from "./amqp.ts";
+import { measureConsole } from "./console.ts";
+import { CONSOLE_USAGE, consoleOptionsOf } from "./console_options.ts";
 import { printed } from "./line.ts";
 import { measure } from "./measurements.ts";
 import { mysqlSubject } from "./mysql.ts";
@@ -28,16 +30,27 @@ const OPEN: Readonly<Record<SubjectName, (options: BenchOptions) => Promise<Subj
 
 async function main([name, ...args]: readonly string[]): Promise<number> {
   if (name === "--help" || name === "-h" || args.includes("--help") || args.includes("-h")) {
-    console.log(USAGE);
+    console.log(name === "console" ? CONSOLE_USAGE : `${USAGE}\n\n${CONSOLE_USAGE}`);
     return 0;
   }
-  if (!isSubject(name)) return refuse(`Cannot measure "${name ?? ""}": it can be ${SUBJECTS.join(", ")}`);
+  if (name === "console") return await askConsole(args);
+  if (!isSubject(name)) return refuse(`Cannot measure "${name ?? ""}": it can be ${SUBJECTS.join(", ")} or console`);
   const options = optionsOf(name, args);
   if (typeof options === "string") return refuse(options);
   if (!options.isApart || options.only.length === 1) return await measureHere(name, options);
   let failed = 0;
   for (const bench of options.only) if (!(await measureApart(name, args, bench))) failed++;
   return failed === 0 ? 0 : 1;
+}
+
+async function askConsole(args: readonly string[]): Promise<number> {
+  const options = consoleOptionsOf(args);
+  if (typeof options === "string") {
+    console.error(`${options}\n\n${CONSOLE_USAGE}`);
+    return 2;
+  }
+  await measureConsole(options);
+  return 0;
 }
 
 function refuse(why: string): number {

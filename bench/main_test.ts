@@ -72,6 +72,18 @@ Deno.test("bench says how to call it, and what it does not know", async () => {
   assert.match(unknown.stderr, /^Cannot measure "oracle"/);
 });
 
+Deno.test("bench console prints a line for each question, with its bar", async () => {
+  const args = ["--store", "sqlite", "--executions", "2000", "--rounds", "2"];
+  const { success, stdout, stderr } = await bench("console", ...args);
+  assert.ok(success, stderr);
+  const lines = stdout.trim().split("\n").map((line) => JSON.parse(line));
+  assert.ok(lines.length > 20 && lines.every(({ bench }) => /^console\.sqlite\.[a-z0-9._]+$/.test(bench)), stdout);
+  for (const { barBytes, barMs, bytes, isMet, p50Ms, p95Ms } of lines) {
+    if (barBytes !== undefined) assert.equal(isMet, bytes <= barBytes);
+    else assert.ok(p50Ms >= 0 && p95Ms >= p50Ms && barMs > 0 && isMet === (p95Ms <= barMs), stdout);
+  }
+});
+
 type Line = Readonly<Record<string, unknown>>;
 
 /** Runs all measurements; each must have these figures, as numbers. */

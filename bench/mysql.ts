@@ -2,7 +2,7 @@
 
 import { type Connection, createConnection } from "mysql2/promise";
 import { mysqlStore } from "../stores/mysql.ts";
-import { type ChaosDatabase, createDatabase, serverUrl } from "../tools/chaos/database.ts";
+import { type ChaosDatabase, createDatabase, serverUrl } from "../tools/servers/database.ts";
 import { checkoutEngine } from "./checkout.ts";
 import { countingStore } from "./counting_store.ts";
 import { type CopyDialect, copyStatements } from "./finished.ts";

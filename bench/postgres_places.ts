@@ -3,7 +3,7 @@
 import pg from "pg";
 import type { Store } from "../src/store.ts";
 import { postgresStore } from "../stores/postgres.ts";
-import { type ChaosDatabase, createDatabase, serverUrl } from "../tools/chaos/database.ts";
+import { type ChaosDatabase, createDatabase, serverUrl } from "../tools/servers/database.ts";
 import type { CheckoutEngine } from "./checkout.ts";
 import { createConsoleIndexes } from "./console_indexes.ts";
 import { countingStore } from "./counting_store.ts";

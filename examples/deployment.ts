@@ -3,14 +3,18 @@
  *
  * | variable       | default                              | meaning                                                    |
  * | -------------- | ------------------------------------ | ---------------------------------------------------------- |
- * | `DATABASE_URL` | `sqlite:./sagas.sqlite`              | the store; SQLite serves all processes of one machine      |
+ * | `DATABASE_URL` | `sqlite:./sagas.sqlite`              | the store: `sqlite:`, `postgres:` or `mysql:`              |
  * | `AMQP_URL`     | `amqp://guest:guest@127.0.0.1:5672`  | RabbitMQ; empty: none, executions are found by sweeps only |
  * | `AMQP_PREFIX`  | `leveret.saga`                       | name of the exchange, beginning of the names of queues     |
  * | `LEDGER_PATH`  | `./ledger.sqlite`                    | where the example's shop notes what it has done            |
+ *
+ * On a server, the tables have to be made once before, by `migrate()` of the store.
  */
 
 import { type Exchange, localExchange, type Store } from "@leveret/saga";
 import { amqpExchange } from "@leveret/saga/amqp";
+import { mysqlStore } from "@leveret/saga/mysql";
+import { postgresStore } from "@leveret/saga/postgres";
 import { sqliteStore } from "@leveret/saga/sqlite";
 
 /** The environment, as the processes see it. */
@@ -28,6 +32,9 @@ export interface Deployment {
 /** Stores by the scheme of their URL. */
 const STORES: Readonly<Record<string, (url: string) => Store>> = {
   "sqlite:": (url) => sqliteStore({ path: url.slice("sqlite:".length) }),
+  "postgres:": (url) => postgresStore({ url }),
+  "postgresql:": (url) => postgresStore({ url }),
+  "mysql:": (url) => mysqlStore({ url }),
 };
 
 /** Opens the store and the exchange that the environment names. */

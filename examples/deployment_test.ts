@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
-import { sqliteStore } from "@leveret/saga/sqlite";
-import { hasBroker, TestBroker, until } from "../exchanges/fixtures/broker.ts";
+import { hasBroker, TestBroker } from "../exchanges/fixtures/broker.ts";
+import { until } from "../exchanges/fixtures/until.ts";
+import { withMysql } from "../stores/fixtures/mysql.ts";
+import { withPostgres } from "../stores/fixtures/postgres.ts";
+import { createDatabase, openStore, type StoreKind } from "../tools/servers/database.ts";
 import { openDeployment } from "./deployment.ts";
 import { Ledger } from "./ledger.ts";
 
@@ -54,22 +57,27 @@ class Process implements AsyncDisposable {
 
 Deno.test("openDeployment() says which stores it knows", () => {
   assert.throws(() => openDeployment({ DATABASE_URL: "oracle:thing" }), {
-    message: 'Cannot open the store: DATABASE_URL begins with "oracle:"; use sqlite:',
+    message: 'Cannot open the store: DATABASE_URL begins with "oracle:"; use sqlite:, postgres:, postgresql:, mysql:',
   });
 });
 
-if (await hasBroker("the example's deployment on RabbitMQ")) {
-  Deno.test("worker.ts and web.ts finish what is started, though a worker is told to end in the middle", async () => {
+/** Three processes on a store and RabbitMQ, one of which is told to end while it charges a card. */
+function finishesWhatIsStarted(kind: StoreKind | "sqlite"): void {
+  Deno.test(`G27 worker.ts and web.ts on ${kind} finish what is started, though SIGTERM meets a worker in a step`, async () => {
     await using broker = await TestBroker.open();
     broker.queue();
     const dir = await Deno.makeTempDir();
+    const database = kind === "sqlite" ? null : await createDatabase(kind);
+    const url = database?.url ?? `${dir}/sagas.sqlite`;
+    const store = openStore(kind, url);
+    await store.migrate();
     const env = {
-      DATABASE_URL: `sqlite:${dir}/sagas.sqlite`,
+      DATABASE_URL: kind === "sqlite" ? `sqlite:${url}` : url,
       LEDGER_PATH: `${dir}/ledger.sqlite`,
       AMQP_URL: broker.url,
       AMQP_PREFIX: broker.prefix,
       PORT: "0",
-      CALL_MS: "1000",
+      CALL_MS: "500",
     };
     {
       await using web = new Process("./web.ts", env);
@@ -89,7 +97,7 @@ if (await hasBroker("the example's deployment on RabbitMQ")) {
       assert.equal((await post("order-1", { ...order, cents: 1 })).body.code, "id_conflict");
       assert.equal((await ask("/checkouts/order-2")).status, 404);
 
-      // While the card is charged, which takes a second, the worker is told to end: it ends that step first.
+      // While the card is charged, which takes its time, the worker is told to end: it ends that step first.
       await worker.said(/saga\.step\.started .*step=charge_card/);
       assert.equal(await worker.end(), 0, worker.output);
       assert.match(worker.output, /drains for up to 20s: SIGTERM[\s\S]*has ended/);
@@ -97,6 +105,10 @@ if (await hasBroker("the example's deployment on RabbitMQ")) {
 
       await using next = new Process("./worker.ts", { ...env, CALL_MS: "1" });
       await next.said(/works/);
+      for (const body of [null, {}, { reference: 1 }]) {
+        assert.equal((await post("order-1/settlement", body)).status, 400);
+      }
+      assert.equal((await post("%E0%A4%A", {})).status, 400);
       assert.equal((await post("order-1/settlement", { reference: "settled-1" })).status, 202);
       await until(async () => await statusOf("order-1") === "completed", "it is completed", 30_000);
       assert.equal((await ask("/health")).status, 200);
@@ -111,10 +123,16 @@ if (await hasBroker("the example's deployment on RabbitMQ")) {
       ["effect", "write to a@example.org"],
     ]);
     ledger.close();
-    const store = sqliteStore({ path: env.DATABASE_URL.slice("sqlite:".length) });
     const [record] = await store.load(["order-1"]);
     assert.equal(record?.attempts.every(({ attempt, status }) => attempt === 1 && status === "succeeded"), true);
     await store.close();
+    await database?.drop();
     await Deno.remove(dir, { recursive: true });
   });
+}
+
+if (await hasBroker("the example's deployment on RabbitMQ")) {
+  finishesWhatIsStarted("sqlite");
+  withPostgres("the example's deployment on PostgreSQL", () => finishesWhatIsStarted("postgres"));
+  withMysql("the example's deployment on MySQL", () => finishesWhatIsStarted("mysql"));
 }

@@ -31,7 +31,8 @@ async function answer(engine: Web, request: Request): Promise<Response> {
     return Response.json({ id, status: execution.status, explanation: (await engine.explain(id)).sentence });
   }
   if (part === "settlement") {
-    const { reference } = await request.json();
+    const reference: unknown = (await request.json())?.reference;
+    if (typeof reference !== "string") return Response.json({ error: 'Send {"reference": "…"}' }, { status: 400 });
     // The payment service may tell it twice: the same settlement counts once.
     await engine.signal(id, "settlement", { reference }, { signalId: reference });
     return Response.json({ id }, { status: 202 });
@@ -46,6 +47,7 @@ async function answerErrors(engine: Web, request: Request): Promise<Response> {
     return await answer(engine, request);
   } catch (error) {
     if (error instanceof SyntaxError) return Response.json({ error: "The body is not JSON" }, { status: 400 });
+    if (error instanceof URIError) return Response.json({ error: "The address is malformed" }, { status: 400 });
     if (!isSagaError(error)) throw error;
     const status = error.code === "not_found" ? 404 : error.code === "store_unavailable" ? 503 : 400;
     return Response.json({ error: error.message, code: error.code }, { status });

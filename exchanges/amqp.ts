@@ -8,14 +8,14 @@
 import { SagaError, show } from "../src/errors.ts";
 import type { ConsumeOptions, Depth, Exchange, Health, Hint, HintHandler, PublishAnswer } from "../src/exchange.ts";
 import { Consumer } from "./amqp/consumer.ts";
-import { within } from "./amqp/driver.ts";
+import { type Connection, openConnection } from "./amqp/driver.ts";
 import { Gauge } from "./amqp/gauge.ts";
-import { Link } from "./amqp/link.ts";
 import { encodeHint } from "./amqp/message.ts";
 import { type AmqpExchangeOptions, type AmqpSettings, checkOptions, invalid } from "./amqp/options.ts";
 import { Publisher } from "./amqp/publisher.ts";
 import { Topology } from "./amqp/topology.ts";
 import { Unusable } from "./amqp/unusable.ts";
+import { Link, within } from "./link.ts";
 
 export type { AmqpExchangeOptions, QueueType } from "./amqp/options.ts";
 
@@ -50,8 +50,8 @@ export function amqpExchange(options: AmqpExchangeOptions): Exchange {
 class AmqpExchange implements Exchange {
   readonly kind = "amqp";
   readonly #settings: AmqpSettings;
-  readonly #publishing: Link;
-  readonly #consuming: Link;
+  readonly #publishing: Link<Connection>;
+  readonly #consuming: Link<Connection>;
   readonly #topology: Topology;
   readonly #publisher: Publisher;
   readonly #gauge: Gauge;
@@ -62,7 +62,8 @@ class AmqpExchange implements Exchange {
 
   constructor(settings: AmqpSettings) {
     const { clock, logger, prefix, publishDeadlineMs, queueType, url, where } = settings;
-    const link = (name: string) => new Link({ name, url, where, clock, logger });
+    const link = (name: string) =>
+      new Link({ name, service: `RabbitMQ at ${where}`, open: () => openConnection(url, clock), clock, logger });
     this.#settings = settings;
     this.#publishing = link("publishing");
     this.#consuming = link("consuming");

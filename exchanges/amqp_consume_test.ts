@@ -3,8 +3,9 @@
 import assert from "node:assert/strict";
 import type { Exchange, HandlerAnswer, Hint, HintHandler } from "../src/exchange.ts";
 import { virtualClock } from "../testing/virtual_clock.ts";
-import { hasBroker, TestBroker, until } from "./fixtures/broker.ts";
+import { hasBroker, TestBroker } from "./fixtures/broker.ts";
 import { Proxy } from "./fixtures/proxy.ts";
+import { until } from "./fixtures/until.ts";
 
 const forever = new AbortController().signal;
 

@@ -4,8 +4,9 @@ import assert from "node:assert/strict";
 import type { HandlerAnswer, Hint } from "../src/exchange.ts";
 import { virtualClock } from "../testing/virtual_clock.ts";
 import { amqpExchange } from "./amqp.ts";
-import { hasBroker, TestBroker, until } from "./fixtures/broker.ts";
+import { hasBroker, TestBroker } from "./fixtures/broker.ts";
 import { hasControl, rabbitmqctl, TestVhost } from "./fixtures/broker_control.ts";
+import { until } from "./fixtures/until.ts";
 
 const SUITE = "what RabbitMQ itself does to an exchange";
 const forever = new AbortController().signal;

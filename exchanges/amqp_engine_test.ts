@@ -1,85 +1,14 @@
 /** Engines that are connected by RabbitMQ: what reaches whom, and what an outage of the broker costs. */
 
 import assert from "node:assert/strict";
-import { type Duration, Engine, saga } from "../mod.ts";
-import type { Exchange } from "../src/exchange.ts";
-import type { Store } from "../src/store.ts";
+import { Engine, saga } from "../mod.ts";
 import { memoryStore } from "../stores/memory.ts";
 import { sqliteStore } from "../stores/sqlite.ts";
-import { type Shop, shop } from "../testing/shop.ts";
-import { hasBroker, TestBroker, until } from "./fixtures/broker.ts";
+import { shop } from "../testing/shop.ts";
+import { hasBroker, TestBroker } from "./fixtures/broker.ts";
+import { assertEffects, checkout, engineOf, Fleet, LATE, SOON } from "./fixtures/engines.ts";
 import { Proxy } from "./fixtures/proxy.ts";
-
-const checkout = saga<{ order: string; card: string }, { shop: Shop }>("orders.checkout")
-  .step("reserve", {
-    run: ({ context, resources, key }) => ({ reservation: resources.shop.perform(key, `reserve ${context.order}`) }),
-    undo: ({ resources, stepKey }) => resources.shop.takeBack(stepKey),
-  })
-  .step("charge", {
-    retry: { attempts: 2, delay: 1 },
-    run: ({ context, resources, key, fail }) => {
-      if (context.card === "declined") return fail("The card was declined");
-      return { payment: resources.shop.perform(key, `charge ${context.order}`) };
-    },
-  })
-  .step("ship", ({ context, resources, key }) => void resources.shop.perform(key, `ship ${context.order}`));
-
-/** Sweeps that come so late that only a hint can have brought about what a test sees. */
-const LATE = { sweepInterval: "10m", redeliverAfter: "10m", waitInterval: "20ms" } as const;
-/** Sweeps that come soon. */
-const SOON = { sweepInterval: "200ms", redeliverAfter: "1s", waitInterval: "20ms" } as const;
-
-interface Tuning {
-  readonly sweepInterval: Duration;
-  readonly redeliverAfter: Duration;
-  readonly waitInterval: Duration;
-}
-
-function engineOf(store: Store, exchange: Exchange, resources: { readonly shop: Shop }, tuning: Tuning) {
-  return new Engine({ store, exchange, definitions: [checkout], resources, ...tuning });
-}
-
-/** A store in memory for two engines, one of which only starts. */
-function pair(exchanges: { readonly web: Exchange; readonly worker: Exchange }, tuning: Tuning) {
-  const store = memoryStore();
-  const resources = { shop: shop() };
-  const web = engineOf(store, exchanges.web, resources, tuning);
-  const worker = engineOf(store, exchanges.worker, resources, tuning);
-  return {
-    resources,
-    web,
-    worker,
-    /** Starts so many checkouts, and answers with their ids and how long the slowest start took. */
-    async start(from: number, count: number) {
-      const ids: string[] = [];
-      let slowestMs = 0;
-      for (let n = from; n < from + count; n++) {
-        const begin = performance.now();
-        const { execution } = await web.start(checkout, { input: { order: `${n}`, card: "good" } });
-        slowestMs = Math.max(slowestMs, performance.now() - begin);
-        ids.push(execution.id);
-      }
-      return { ids, slowestMs };
-    },
-    async completed(ids: readonly string[]) {
-      const signal = AbortSignal.timeout(30_000);
-      const ends = await Promise.all(ids.map((id) => web.wait(id, { signal })));
-      assert.deepEqual(new Set(ends.map(({ status }) => status)), new Set(["completed"]));
-    },
-    async close() {
-      await Promise.all([web.close(), worker.close()]);
-      await store.close();
-    },
-  };
-}
-
-/** Each order was reserved, charged and shipped, once each. */
-function assertEffects({ ledger }: Shop, orders: number): void {
-  const expected = ["charge", "reserve", "ship"].flatMap((what) =>
-    Array.from({ length: orders }, (_, n) => `${what} ${n}`)
-  );
-  assert.deepEqual(ledger.map(({ what }) => what).sort(), expected.sort());
-}
+import { until } from "./fixtures/until.ts";
 
 if (await hasBroker("engines connected by RabbitMQ")) {
   for (const queueType of ["quorum", "classic"] as const) {
@@ -138,22 +67,22 @@ if (await hasBroker("engines connected by RabbitMQ")) {
       await using broker = await TestBroker.open();
       await using proxy = new Proxy(broker.url);
       const exchange = broker.exchange({ url: `${proxy.url}?heartbeat=1`, publishDeadlineMs: 500 });
-      const { close, completed, resources, start, worker } = pair({ web: exchange, worker: broker.exchange() }, SOON);
-      worker.work();
-      await completed((await start(0, 5)).ids);
+      const fleet = new Fleet({ web: exchange, workers: [broker.exchange()] }, SOON);
+      fleet.work();
+      await fleet.completed((await fleet.start(0, 5)).ids);
 
       await strike(proxy);
-      const { ids, slowestMs } = await start(5, 20);
+      const { ids, slowestMs } = await fleet.start(5, 20);
       assert.ok(slowestMs < 1_000, `${slowestMs} ms`);
-      await completed(ids);
+      await fleet.completed(ids);
 
       proxy.cut();
       proxy.admit();
       proxy.thaw();
       await until(() => exchange.reaches("default"), "hints get through again");
-      await completed((await start(25, 5)).ids);
-      assertEffects(resources.shop, 30);
-      await close();
+      await fleet.completed((await fleet.start(25, 5)).ids);
+      assertEffects(fleet.resources.shop, 30);
+      await fleet.close();
     });
   }
 
@@ -162,34 +91,33 @@ if (await hasBroker("engines connected by RabbitMQ")) {
     await using proxy = new Proxy(broker.url);
     proxy.freeze();
     const web = broker.exchange({ url: proxy.url, publishDeadlineMs: 500 });
-    const { close, completed, resources, start, worker } = pair({ web, worker: broker.exchange() }, SOON);
-    worker.work();
-    const { ids, slowestMs } = await start(0, 10);
+    const fleet = new Fleet({ web, workers: [broker.exchange()] }, SOON);
+    fleet.work();
+    const { ids, slowestMs } = await fleet.start(0, 10);
     assert.ok(slowestMs < 1_000, `${slowestMs} ms`);
-    await completed(ids);
-    assertEffects(resources.shop, 10);
+    await fleet.completed(ids);
+    assertEffects(fleet.resources.shop, 10);
     proxy.refuse();
-    await close();
+    await fleet.close();
   });
 
   Deno.test("an engine G07 has the same outcomes while queues and connections keep vanishing", async () => {
     await using broker = await TestBroker.open();
     await using proxy = new Proxy(broker.url);
-    const exchanges = {
+    const fleet = new Fleet({
       web: broker.exchange({ url: proxy.url, publishDeadlineMs: 500 }),
-      worker: broker.exchange({ url: proxy.url }),
-    };
-    const { close, completed, resources, start, worker } = pair(exchanges, SOON);
-    worker.work();
+      workers: [broker.exchange({ url: proxy.url })],
+    }, SOON);
+    fleet.work();
     const ids: string[] = [];
     for (let n = 0; n < 30; n++) {
-      ids.push(...(await start(n * 5, 5)).ids);
+      ids.push(...(await fleet.start(n * 5, 5)).ids);
       if (n % 3 === 0) proxy.cut();
       if (n % 3 === 1) await broker.delete(broker.queue());
       if (n % 3 === 2) await broker.use((channel) => channel.deleteExchange(broker.prefix));
     }
-    await completed(ids);
-    assertEffects(resources.shop, 150);
-    await close();
+    await fleet.completed(ids);
+    assertEffects(fleet.resources.shop, 150);
+    await fleet.close();
   });
 }

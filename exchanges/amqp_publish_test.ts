@@ -2,8 +2,9 @@
 
 import assert from "node:assert/strict";
 import type { Exchange, Hint, PublishAnswer } from "../src/exchange.ts";
-import { hasBroker, TestBroker, until } from "./fixtures/broker.ts";
+import { hasBroker, TestBroker } from "./fixtures/broker.ts";
 import { Proxy } from "./fixtures/proxy.ts";
+import { until } from "./fixtures/until.ts";
 
 const publishDeadlineMs = 400;
 const forever = new AbortController().signal;

@@ -3,7 +3,8 @@
 import type { Channel } from "amqplib";
 import assert from "node:assert/strict";
 import type { Exchange, HandlerAnswer, Hint } from "../src/exchange.ts";
-import { hasBroker, TestBroker, until } from "./fixtures/broker.ts";
+import { hasBroker, TestBroker } from "./fixtures/broker.ts";
+import { until } from "./fixtures/until.ts";
 
 const forever = new AbortController().signal;
 const good = { execution_id: "order-1", epoch: 1, step: "charge", direction: "execute" };

@@ -49,14 +49,18 @@ export function localExchange(options: LocalExchangeOptions = {}): Exchange {
   return new LocalExchange(maxWaiting);
 }
 
-class LocalExchange implements Exchange {
+/** The exchange of one process, with what only its own process can be told. */
+export class LocalExchange implements Exchange {
   readonly kind = "local";
   readonly #partitions = new Map<string, Partition>();
   readonly #maxWaiting: number;
+  readonly #onUnknown: (hint: Hint) => void;
   #closed = false;
 
-  constructor(maxWaiting: number) {
+  /** `onUnknown` hears of hints whose definition no consumer of this process knows. */
+  constructor(maxWaiting: number, onUnknown: (hint: Hint) => void = () => {}) {
     this.#maxWaiting = maxWaiting;
+    this.#onUnknown = onUnknown;
   }
 
   reaches(partition: string): boolean {
@@ -78,7 +82,10 @@ class LocalExchange implements Exchange {
     }
     if (signal.aborted) return Promise.resolve();
 
-    const lane = this.#partitions.get(partition) ?? new Partition(() => this.#partitions.delete(partition));
+    const lane = this.#partitions.get(partition) ?? new Partition({
+      onEmpty: () => this.#partitions.delete(partition),
+      onUnknown: (hint) => this.#onUnknown(hint),
+    });
     this.#partitions.set(partition, lane);
     lane.join({ handler, concurrency, signal });
     return Promise.resolve();
@@ -88,6 +95,11 @@ class LocalExchange implements Exchange {
     if (this.#closed) return Promise.resolve(null);
     const lane = this.#partitions.get(partition);
     return Promise.resolve({ ready: lane?.ready ?? 0, consumers: lane?.consumers.length ?? 0 });
+  }
+
+  /** How many more hints the partition's consumers could be given at once, the ones that wait being given first. */
+  roomIn(partition: string): number {
+    return this.#partitions.get(partition)?.room ?? 0;
   }
 
   health(): Promise<Health> {
@@ -124,21 +136,33 @@ interface Entry {
   readonly unknownTo: readonly Consumer[];
 }
 
+/** What a partition tells of itself. */
+interface PartitionEvents {
+  /** It has neither consumers nor hints. */
+  onEmpty(): void;
+  /** None of its consumers knows the definition of a hint. */
+  onUnknown(hint: Hint): void;
+}
+
 class Partition {
   consumers: readonly Consumer[] = [];
   readonly #queue = new Queue<Entry>();
   /** The epoch in which an execution waits. */
   readonly #waiting = new Map<string, number>();
-  readonly #onEmpty: () => void;
+  readonly #events: PartitionEvents;
   #scheduled = false;
   #turn = 0;
 
-  constructor(onEmpty: () => void) {
-    this.#onEmpty = onEmpty;
+  constructor(events: PartitionEvents) {
+    this.#events = events;
   }
 
   get ready(): number {
     return this.consumers.reduce((sum, consumer) => sum + consumer.passedOn.length, this.#queue.length);
+  }
+
+  get room(): number {
+    return this.consumers.reduce((sum, { concurrency, running }) => sum + concurrency - running, -this.ready);
   }
 
   join({ handler, concurrency, signal }: ConsumeOptions & { readonly handler: HintHandler }): void {
@@ -149,7 +173,7 @@ class Partition {
         this.#queue.put(entry);
       }
       if (this.consumers.length > 0) this.#schedule();
-      else if (this.#queue.length === 0) this.#onEmpty();
+      else if (this.#queue.length === 0) this.#events.onEmpty();
     };
     const consumer: Consumer = {
       handler,
@@ -237,7 +261,8 @@ class Partition {
   #passOn(entry: Entry, consumer: Consumer): void {
     const unknownTo = [...entry.unknownTo, consumer];
     const next = this.consumers.find((one) => !unknownTo.includes(one));
-    next?.passedOn.put({ hint: entry.hint, unknownTo });
+    if (next === undefined) this.#events.onUnknown(entry.hint);
+    else next.passedOn.put({ hint: entry.hint, unknownTo });
   }
 }
 

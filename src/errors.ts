@@ -10,6 +10,8 @@ export type SagaErrorCode =
   | "invalid_definition"
   /** An option of the engine, a store, an exchange or an operation is wrong. */
   | "invalid_options"
+  /** A filter, limit, cursor, range or bucket of a query is wrong. */
+  | "invalid_query"
   /** The input is not what the definition asks for. */
   | "invalid_input"
   /** A value that JSON would lose or change, or that is too large. */
@@ -42,6 +44,10 @@ export type SagaErrorCode =
   | "schema_missing"
   /** The database was migrated by newer code. */
   | "schema_newer"
+  /** Tables, or other things, of the store's names are there that it can neither use nor adopt. */
+  | "schema_unfit"
+  /** The tables hold unfinished executions, which a way back would lose. */
+  | "schema_in_use"
   /** The store cannot run transactional steps, or not with this handle. */
   | "transactions_unsupported"
   /** A transaction's body took too long, or was used after its end. */
@@ -89,6 +95,15 @@ export function isSagaError(error: unknown, code?: SagaErrorCode): error is Saga
   return error instanceof SagaError && (code === undefined || error.code === code);
 }
 
+/** As `instanceof`, which a proxy can make throw. */
+export function isThrown<T>(error: unknown, kind: abstract new (...args: never[]) => T): error is T {
+  try {
+    return error instanceof kind;
+  } catch {
+    return false;
+  }
+}
+
 /** Thrown by a step to be tried again at a time of its own choosing; it still uses up an attempt. */
 export class RetryAfter extends Error {
   /** Class of the error, for logs. */
@@ -100,6 +115,27 @@ export class RetryAfter extends Error {
   constructor(when: number | Date, options: { message?: string; cause?: unknown } = {}) {
     super(options.message ?? "To be tried again later", options.cause === undefined ? {} : { cause: options.cause });
     this.when = when;
+  }
+}
+
+/**
+ * Thrown into a workflow's function by a step whose tries are used up, by a wait that has timed out, and by a call that did
+ * not complete. Let through, it has the execution undone; caught, it lets the function take another way around, and it
+ * will be thrown the same on every later pass.
+ */
+export class StepFailed extends Error {
+  /** Class of the error, for logs. */
+  override readonly name = "StepFailed";
+  /** Name of the step. */
+  readonly step: string;
+  /** Class of what the step threw last: `WaitTimeout`, `CardDeclined`. */
+  readonly errorClass: string;
+
+  /** The step, and what it threw last. */
+  constructor(step: string, error: { readonly class: string; readonly message: string }) {
+    super(`Step "${step}" failed: ${error.message}`, { cause: errorOf(error) });
+    this.step = step;
+    this.errorClass = error.class;
   }
 }
 
@@ -124,8 +160,11 @@ export class AttemptAborted extends Error {
   }
 }
 
-/** Why an attempt has to stop: the step's timeout, a lost lease, a stopping worker, an operator, the deadline. */
-export type AbortReason = "timeout" | "lease_lost" | "shutdown" | "request" | "deadline";
+/**
+ * Why an attempt has to stop: the step's timeout, a lost lease, a stopping worker, an operator, the deadline, or another
+ * branch of its parallel that has failed for good.
+ */
+export type AbortReason = "timeout" | "lease_lost" | "shutdown" | "request" | "deadline" | "sibling";
 
 const ABORT_NAMES: Readonly<Record<AbortReason, string>> = {
   timeout: "StepTimeout",
@@ -133,6 +172,7 @@ const ABORT_NAMES: Readonly<Record<AbortReason, string>> = {
   shutdown: "WorkerStopping",
   request: "CancelRequested",
   deadline: "DeadlineExceeded",
+  sibling: "SiblingFailed",
 };
 
 /** The stored failure as the `cause` of an error of ours. */
@@ -144,7 +184,9 @@ export function causeOf(failure: Failure | null): unknown {
 export function show(value: unknown): string {
   let text: string | undefined;
   try {
-    text = typeof value === "bigint" ? `${value}n` : typeof value === "number" ? String(value) : JSON.stringify(value);
+    if (value instanceof Promise) text = "a promise";
+    else if (typeof value === "bigint") text = `${value}n`;
+    else text = typeof value === "number" ? String(value) : JSON.stringify(value);
   } catch {
     text = undefined;
   }

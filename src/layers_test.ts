@@ -19,7 +19,15 @@ interface Layer {
 const LAYERS: Readonly<Record<string, Layer>> = {
   domain: { paths: ["src/domain/"], mayImport: [] },
   contracts: {
-    paths: ["src/store.ts", "src/exchange.ts", "src/errors.ts", "src/clock.ts", "src/logger.ts"],
+    paths: [
+      "src/store.ts",
+      "src/queries.ts",
+      "src/queries/",
+      "src/exchange.ts",
+      "src/errors.ts",
+      "src/clock.ts",
+      "src/logger.ts",
+    ],
     mayImport: ["domain", "src/definition/scope.ts"],
     external: [/^node:timers$/],
   },
@@ -32,7 +40,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   exchanges: {
     paths: ["exchanges/"],
     mayImport: ["domain", "contracts", "src/definition/scope.ts"],
-    external: [/^node:/, /^amqplib$/],
+    external: [/^node:/, /^amqplib$/, /^pg$/],
   },
   engine: {
     paths: ["src/engine/"],
@@ -46,6 +54,19 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     // The conformance suites try values that nobody would think of.
     external: [/^node:(assert\/strict|timers|async_hooks|util)$/, /^fast-check$/],
   },
+  cli: {
+    paths: ["cli/"],
+    mayImport: ["domain", "contracts", "definition", "engine", "stores"],
+    external: [/^node:/],
+  },
+  // Drawn on the server and in the browser: knows records by their types and formats, and no engine.
+  "web/view": { paths: ["web/view/"], mayImport: [], external: [/^preact(\/hooks)?$/] },
+  "web/client": { paths: ["web/client/"], mayImport: ["web/view"], external: [/^preact(\/hooks)?$/] },
+  web: {
+    paths: ["web/"],
+    mayImport: ["domain", "contracts", "definition", "engine", "web/view"],
+    external: [/^hono(\/route)?$/, /^preact$/, /^preact-render-to-string$/],
+  },
   main: { paths: ["mod.ts"], mayImport: ["domain", "contracts", "definition", "engine", "exchanges/local.ts"] },
 };
 
@@ -57,7 +78,7 @@ interface Import {
   readonly typeOnly: boolean;
 }
 
-const MODULES = ["mod.ts", ...["src", "stores", "exchanges", "testing"].flatMap(modulesIn)];
+const MODULES = ["mod.ts", ...["src", "stores", "exchanges", "testing", "cli", "web"].flatMap(modulesIn)];
 const SOURCES = new Map(MODULES.map((path) => [path, withoutComments(readFileSync(path, "utf8"))]));
 const IMPORTS = MODULES.flatMap(importsOf);
 
@@ -105,7 +126,9 @@ Deno.test("layers: the domain knows no time, chance, waiting or surroundings", (
 });
 
 Deno.test("layers: the library runs on Node too and reads no environment", () => {
-  const wrong = [...SOURCES].filter(([, text]) => /\b(Deno\.|process\.(env|argv)|import\.meta\.main)/.test(text));
+  // A command is told by its surroundings what to do.
+  const library = [...SOURCES].filter(([path]) => layerOf(path) !== "cli");
+  const wrong = library.filter(([, text]) => /\b(Deno\.|process\.(env|argv)|import\.meta\.main)/.test(text));
   assert.deepEqual(wrong.map(([path]) => path), []);
 });
 
@@ -131,7 +154,7 @@ function covers(pattern: string, path: string): boolean {
 function modulesIn(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: "utf8" })
     .map((name) => posix.join(folder, name.replaceAll("\\", "/")))
-    .filter((path) => path.endsWith(".ts") && !path.endsWith("_test.ts"))
+    .filter((path) => /\.tsx?$/.test(path) && !path.endsWith("_test.ts"))
     // What only tests use is not published, and may import anything.
     .filter((path) => !path.includes("/fixtures/") && !path.startsWith("src/domain/testing_"))
     .sort();

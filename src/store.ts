@@ -13,6 +13,7 @@ import type { Change } from "./domain/change.ts";
 import type { Json } from "./domain/json.ts";
 import type { Execution, ExecutionRecord, Instant, Operation, Request, Status } from "./domain/record.ts";
 import type { Tx } from "./definition/scope.ts";
+import type { Queries } from "./queries.ts";
 
 /** Keeps executions, their attempts, signals and operations. */
 export interface Store {
@@ -45,6 +46,12 @@ export interface Store {
 
   /** What a waiter needs to know, without JSON; null where there is none. In the order of the ids. */
   status(ids: readonly string[]): Promise<readonly (ExecutionStatus | null)[]>;
+
+  /** How many unfinished executions there are of each definition and version; blocked ones included. */
+  versionsInUse(): Promise<readonly DefinitionInUse[]>;
+
+  /** Ids of unfinished executions, blocked ones included, in the order of their ids, `after` left out. */
+  unfinished(options: UnfinishedOptions): Promise<readonly string[]>;
 
   /** Operations of an execution, oldest first. */
   operations(id: string): Promise<readonly Operation[]>;
@@ -94,7 +101,9 @@ export interface Store {
   /**
    * Runs a body within one transaction of the database and commits it when the body returns; anything that the body
    * throws rolls it back and is thrown on. A conflict (deadlock, serialization failure, busy) or a lost connection
-   * inside runs the body again, a bounded number of times: it may run more than once, and commits once.
+   * inside runs the body again, a bounded number of times: it may run more than once, and commits once. A body that
+   * throws after one of its statements met a database that takes no writes makes this reject with `store_unavailable` or
+   * `store_full`, an error of its own whatever the body threw: callers can tell it from the body's fault by its identity.
    *
    * Stores that are not `transactional` reject with `transactions_unsupported`.
    */
@@ -105,18 +114,55 @@ export interface Store {
 
   /**
    * Deletes executions that finished before a time, with their attempts, signals and operations; only those that are
-   * finished still and have no unfinished parent. Oldest first, one transaction. Returns how many.
+   * finished still. What another one has called is kept as long as that one is there: it may yet be tried again, or be
+   * undone by its own caller. Oldest first, one transaction. Returns how many.
    */
   prune(options: PruneOptions): Promise<number>;
+
+  /** What a console asks; left out by stores that cannot answer it. The engine never calls it. */
+  readonly queries?: Queries;
 
   /** The database's clock. */
   now(): Promise<Instant>;
 
-  /** Brings the tables to this code's version, creating or adopting what there is; safe to run by many at once. */
-  migrate(): Promise<void>;
+  /**
+   * Brings the tables to this code's version, or to `target`, creating what is absent and adopting what is there; safe
+   * to be called by many processes at once, and again after it was cut off anywhere. A store without tables has one
+   * version, 1, and forgets everything on the way to 0.
+   *
+   * Rejects with `invalid_options` for a target that there is none of, `schema_newer` for tables of newer code,
+   * `schema_unfit` for tables of the store's names that cannot be adopted, and `schema_in_use` for a way back that would
+   * lose unfinished executions; each of them has changed nothing.
+   */
+  migrate(options?: MigrateOptions): Promise<void>;
 
   /** Lets go of what the store opened; calls afterwards reject with `closed`. May be called twice. */
   close(): Promise<void>;
+}
+
+/** A definition and version that unfinished executions need. */
+export interface DefinitionInUse extends DefinitionKey {
+  /** How many. */
+  readonly executions: number;
+}
+
+/** Which page of the unfinished executions. */
+export interface UnfinishedOptions {
+  /** The last id of the page before; null for the first page. */
+  readonly after: string | null;
+  /** At most so many; at least 1. */
+  readonly limit: number;
+}
+
+/** To where the tables are brought. */
+export interface MigrateOptions {
+  /**
+   * The version, from 0 to the newest that this code knows, which it is unless it is given. On the way back, what later
+   * versions have made is dropped; at 0 that is everything, tables that were adopted included.
+   */
+  readonly target?: number;
+  /** Whether a way back may lose executions that are unfinished. Not unless it is given. */
+  readonly discardUnfinished?: boolean;
 }
 
 /** What became of an insert. */

@@ -12,27 +12,34 @@ import type { Change } from "../src/domain/change.ts";
 import type { Attempt, Execution, ExecutionRecord, Instant, Operation } from "../src/domain/record.ts";
 import { isActive, isFinished } from "../src/domain/record.ts";
 import { SagaError, show } from "../src/errors.ts";
+import type { Queries } from "../src/queries.ts";
 import type {
   Claimed,
   ClaimOptions,
   CommitAnswer,
+  DefinitionInUse,
   DefinitionKey,
   ExecutionStatus,
   InsertAnswer,
   Lease,
+  MigrateOptions,
   NewSignal,
   PruneOptions,
   RenewAnswer,
   SignalAnswer,
   Store,
   StoreTransaction,
+  UnfinishedOptions,
   UnservedOptions,
   WakeFilter,
   WorkerDirectory,
   WorkerRow,
 } from "../src/store.ts";
+import { compareBytes } from "./memory/byte_order.ts";
 import { isolate, isolateAttempt, isolateExecution, isolateOperation, isolateSignal } from "./memory/isolate.ts";
+import { memoryQueries } from "./memory/queries.ts";
 import { WakeIndex } from "./memory/wake_index.ts";
+import { destinationOf, refuseUnfinished } from "./migrate_options.ts";
 
 /** A store in this process's memory. */
 export interface MemoryStore extends Store {
@@ -71,6 +78,9 @@ interface Row {
   readonly signalIds: readonly string[];
 }
 
+/** There are no tables: they are there, or empty. */
+const VERSION = 1;
+
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
@@ -83,6 +93,7 @@ class Memory implements MemoryStore {
   readonly kind = "memory";
   readonly transactional = false;
   readonly workers: WorkerDirectory;
+  readonly queries: Queries;
   readonly #clock: Clock;
   readonly #rows = new Map<string, Row>();
   /** Who holds which active slot. */
@@ -101,6 +112,8 @@ class Memory implements MemoryStore {
       list: (now) => this.#answer(() => this.#alive(now)),
       unserved: (options) => this.#answer(() => this.#unserved(options)),
     };
+    const records = () => [...this.#rows.values()].map((row) => row.record);
+    this.queries = memoryQueries({ all: records, answer: (question) => this.#answer(question) });
   }
 
   insert(executions: readonly Execution[], tx?: unknown): Promise<readonly InsertAnswer[]> {
@@ -116,6 +129,30 @@ class Memory implements MemoryStore {
 
   status(ids: readonly string[]): Promise<readonly (ExecutionStatus | null)[]> {
     return this.#answer(() => ids.map((id) => this.#status(id)));
+  }
+
+  versionsInUse(): Promise<readonly DefinitionInUse[]> {
+    return this.#answer(() => {
+      const found = new Map<string, DefinitionInUse>();
+      for (const { sagaName: name, sagaVersion: version } of this.#unfinished()) {
+        const key = definitionKey({ name, version });
+        found.set(key, { name, version, executions: (found.get(key)?.executions ?? 0) + 1 });
+      }
+      return [...found.values()].sort((a, b) => compareBytes(a.name, b.name) || a.version - b.version);
+    });
+  }
+
+  unfinished({ after, limit }: UnfinishedOptions): Promise<readonly string[]> {
+    return this.#answer(() =>
+      this.#unfinished().map(({ id }) => id)
+        .filter((id) => after === null || compareBytes(id, after) > 0)
+        .sort(compareBytes)
+        .slice(0, limit)
+    );
+  }
+
+  #unfinished(): readonly Execution[] {
+    return [...this.#rows.values()].map(({ record }) => record.execution).filter(({ status }) => !isFinished(status));
   }
 
   operations(id: string): Promise<readonly Operation[]> {
@@ -180,8 +217,15 @@ class Memory implements MemoryStore {
     return this.#answer(() => this.#clock.now());
   }
 
-  migrate(): Promise<void> {
-    return this.#answer(() => {});
+  migrate(options?: MigrateOptions): Promise<void> {
+    return this.#answer(() => {
+      const { target, discardUnfinished } = destinationOf(options, VERSION);
+      if (target === VERSION) return;
+      const unfinished = [...this.#rows].filter(([, { record }]) => !isFinished(record.execution.status));
+      const [first] = unfinished.map(([id]) => id).toSorted();
+      if (first !== undefined && !discardUnfinished) refuseUnfinished(target, unfinished.length, first);
+      this.clear();
+    });
   }
 
   close(): Promise<void> {
@@ -289,8 +333,8 @@ class Memory implements MemoryStore {
     for (const { record: { execution } } of this.#rows.values()) {
       if (!isFinished(execution.status) || !statuses.includes(execution.status)) continue;
       if (execution.finishedAt === null || execution.finishedAt >= finishedBefore) continue;
-      const parent = execution.parentId === null ? undefined : this.#rows.get(execution.parentId);
-      if (parent === undefined || isFinished(parent.record.execution.status)) found.push(execution);
+      // Whoever is there may still be undone or tried again, and what it called with it.
+      if (execution.parentId === null || !this.#rows.has(execution.parentId)) found.push(execution);
     }
     return oldestFirst(found, (execution) => execution.finishedAt).slice(0, limit).map((execution) => execution.id);
   }

@@ -6,7 +6,7 @@
  * was made with `multipleStatements: true`, and send them one by one otherwise.
  */
 
-import { type Clock, pause, systemClock } from "../src/clock.ts";
+import type { Clock } from "../src/clock.ts";
 import type { Tx } from "../src/definition/scope.ts";
 import type { Change } from "../src/domain/change.ts";
 import {
@@ -17,37 +17,43 @@ import {
   type Operation,
 } from "../src/domain/record.ts";
 import { SagaError, show } from "../src/errors.ts";
+import type { Queries } from "../src/queries.ts";
 import type {
   Claimed,
   ClaimOptions,
   CommitAnswer,
+  DefinitionInUse,
   ExecutionStatus,
   InsertAnswer,
   Lease,
+  MigrateOptions,
   NewSignal,
   PruneOptions,
   RenewAnswer,
   SignalAnswer,
   Store,
   StoreTransaction,
+  UnfinishedOptions,
   WakeFilter,
   WorkerDirectory,
 } from "../src/store.ts";
-import type { ReadyRow } from "./sql/mysql_insert.ts";
-import { type MysqlPool, type MysqlSource, OwnSource, PoolSource, sizeOf, type Use } from "./sql/mysql_connection.ts";
+import { type Destination, destinationOf } from "./migrate_options.ts";
+import { again, LostInBody } from "./sql/again.ts";
+import { OpenTransactions, type Outcome, runOnce } from "./sql/body.ts";
+import { FEWEST_CONNECTIONS, Lender, type Source, type Use } from "./sql/lender.ts";
+import { type Migration, migrationsOf } from "./sql/migrations.ts";
+import { type MysqlConnection, type MysqlPool, OwnSource, PoolSource, sizeOf } from "./sql/mysql_connection.ts";
 import { translateError, troubleOf } from "./sql/mysql_errors.ts";
-import { MysqlLender } from "./sql/mysql_lender.ts";
+import { takesNoWrites } from "./sql/trouble.ts";
+import type { ReadyRow } from "./sql/mysql_insert.ts";
 import { MysqlSession } from "./sql/mysql_session.ts";
 import { NOW } from "./sql/mysql_signal.ts";
 import { literal } from "./sql/mysql_text.ts";
-import {
-  MysqlTransaction,
-  MysqlTx,
-  type QueryHandle,
-  runThroughQuery,
-  transactionOver,
-} from "./sql/mysql_transaction.ts";
+import { MysqlTransaction, MysqlTx, type QueryHandle, runThroughQuery } from "./sql/mysql_transaction.ts";
 import { type MysqlWork, mysqlWork } from "./sql/mysql_work.ts";
+import { queriesOf } from "./sql/queries/queries.ts";
+import { Readiness } from "./sql/readiness.ts";
+import { optionChecks } from "./sql/store_options.ts";
 import type { Work } from "./sql/work.ts";
 
 export type { MysqlClient, MysqlPool, MysqlPromisePool, MysqlQuery } from "./sql/mysql_connection.ts";
@@ -105,57 +111,58 @@ export function mysqlHandle<Handle>(tx: Tx): Handle {
 }
 
 interface CheckedOptions {
-  readonly source: MysqlSource;
+  readonly source: Source<MysqlConnection>;
   readonly clock: Clock | null;
+  readonly migrations: readonly Migration[];
   /** What messages call the database. */
   readonly where: string;
 }
 
-/** How often something is done again that other transactions were in the way of, or whose connection was lost. */
-const MAX_CONFLICTS = 10;
-const MAX_LOSSES = 5;
-const FIRST_PAUSE_MS = 5;
-const LONGEST_PAUSE_MS = 200;
-
-/** How long a process waits for others that migrate the same database. */
-const MIGRATION_LIMIT_S = 60;
-
-/** What a body made of itself; only the store's own trouble is thrown past it. */
-type Outcome<T> = { readonly value: T } | { readonly thrown: unknown };
+/** How long a process waits for others that migrate the same database, and may have to go through all rows. */
+const MIGRATION_LIMIT_S = 600;
+/** How long a change of a table waits for transactions that use it: everybody else waits behind it. */
+const TABLE_LOCK_LIMIT_S = 1;
 
 class MysqlStore implements Store {
   readonly kind = "mysql";
   readonly transactional = true;
   readonly workers: WorkerDirectory;
+  readonly queries: Queries;
 
   readonly #options: CheckedOptions;
-  readonly #work: MysqlWork = mysqlWork();
-  readonly #lender: MysqlLender;
-  /** Transactions of bodies that run now, by what the bodies were given. */
-  readonly #transactions = new WeakMap<MysqlTx, MysqlTransaction>();
+  readonly #work: MysqlWork;
+  readonly #lender: Lender<MysqlConnection>;
+  readonly #readiness: Readiness;
+  readonly #transactions = new OpenTransactions<MysqlTx, MysqlTransaction>();
   /** By how much the database's clock was ahead of ours when it was asked last. */
   #aheadMs = 0;
   /** Longest text of one batch; known once a connection is open. */
   #batchBytes = 0;
-  #isReady: Promise<void> | null = null;
-  #isClosed = false;
 
   constructor(options: CheckedOptions) {
     this.#options = options;
-    this.#lender = new MysqlLender(options.source);
-    const { workers } = this.#work;
+    this.#work = mysqlWork(options.migrations);
+    this.#lender = new Lender(options.source);
+    this.#readiness = new Readiness({
+      store: STORE,
+      where: options.where,
+      isPending: () => this.#translated(() => this.#again((session) => this.#isPending(session))),
+    });
+    const { workers, queries } = this.#work;
+    this.queries = queriesOf(queries, (work) => this.#ask(work));
     this.workers = {
       announce: async (worker) => await this.#write(workers.announce(worker)),
       retire: async (id, now) => await this.#run(workers.retire(id, now)),
       list: (now) => this.#run(workers.list(now)),
-      unserved: async (options) => await this.#run(workers.unserved({ ...options, limit: checkLimit(options.limit) })),
+      unserved: async (options) =>
+        await this.#run(workers.unserved({ ...options, limit: checks.limit(options.limit) })),
     };
   }
 
   async insert(executions: readonly Execution[], tx?: unknown): Promise<readonly InsertAnswer[]> {
     const rows = this.#work.readyRows(executions);
     if (tx !== undefined) return await this.#insertWithin(tx, rows);
-    await this.#ready();
+    await this.#readiness.check();
     return await this.#translated(() => this.#work.insertAll(rows, this.#transact, this.#batchBytes));
   }
 
@@ -167,13 +174,21 @@ class MysqlStore implements Store {
     return this.#run(this.#work.status(ids));
   }
 
+  versionsInUse(): Promise<readonly DefinitionInUse[]> {
+    return this.#run(this.#work.versionsInUse());
+  }
+
+  unfinished(options: UnfinishedOptions): Promise<readonly string[]> {
+    return this.#run(this.#work.unfinished(options));
+  }
+
   operations(id: string): Promise<readonly Operation[]> {
     return this.#run(this.#work.operations(id));
   }
 
   async commit(changes: readonly Change[]): Promise<readonly CommitAnswer[]> {
     const ready = this.#work.ready(changes, this.#roughlyNow());
-    await this.#ready();
+    await this.#readiness.check();
     return await this.#translated(() => this.#work.commitAll(ready, this.#transact, this.#batchBytes));
   }
 
@@ -184,7 +199,7 @@ class MysqlStore implements Store {
   }
 
   async claimDue(options: ClaimOptions): Promise<readonly Claimed[]> {
-    const kept = { ...options, limit: checkLimit(options.limit) };
+    const kept = { ...options, limit: checks.limit(options.limit) };
     // A worker with nothing to do reads one row, and begins no transaction.
     const wakeAt = await this.nextWake(kept);
     if (wakeAt === null || wakeAt > kept.now) return [];
@@ -207,7 +222,7 @@ class MysqlStore implements Store {
   }
 
   async transaction<T>(body: (transaction: StoreTransaction) => Promise<T>): Promise<T> {
-    await this.#ready();
+    await this.#readiness.check();
     const outcome = await this.#translated(() => this.#again((session) => this.#runBody(session, body), "body"));
     if ("thrown" in outcome) throw outcome.thrown;
     return outcome.value;
@@ -215,31 +230,35 @@ class MysqlStore implements Store {
 
   async prune(options: PruneOptions): Promise<number> {
     const statuses = options.statuses.filter(isFinished);
-    return await this.#write(this.#work.prune({ ...options, statuses, limit: checkLimit(options.limit) }));
+    return await this.#write(this.#work.prune({ ...options, statuses, limit: checks.limit(options.limit) }));
   }
 
   async now(): Promise<Instant> {
-    this.#refuseClosed();
+    this.#readiness.refuseClosed();
+    // Workers ask once a minute: one that must not outlive a migration learns of it here.
+    this.#readiness.forget();
+    await this.#readiness.check();
     if (this.#options.clock !== null) return this.#options.clock.now();
     const now = await this.#translated(() => this.#again(timeOf));
     this.#aheadMs = now - Date.now();
     return now;
   }
 
-  async migrate(): Promise<void> {
-    this.#refuseClosed();
+  async migrate(options?: MigrateOptions): Promise<void> {
+    this.#readiness.refuseClosed();
+    const destination = destinationOf(options, this.#work.newest);
     await this.#translated(() =>
       this.#again(async (session) => {
         // Read first: of ten processes that start together nine, and later all, find nothing to do and lock nothing.
-        if (await session.run(this.#work.isPending())) await this.#migrate(session);
+        if (!await session.run(this.#work.isThere(destination))) await this.#migrate(session, destination);
       })
     );
-    this.#isReady = null;
+    this.#readiness.forget();
   }
 
   async close(): Promise<void> {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
+    if (this.#readiness.isClosed) return;
+    this.#readiness.close();
     await this.#lender.close();
   }
 
@@ -258,8 +277,21 @@ class MysqlStore implements Store {
     });
   }
 
+  /** Runs work that only reads; all its statements see one state of the database. */
+  async #ask<T>(work: Work<T>): Promise<T> {
+    await this.#readiness.check();
+    return await this.#translated(() =>
+      this.#again(async (session) => {
+        session.beginSnapshot();
+        const result = await session.run(work);
+        await session.commit();
+        return result;
+      }, "question")
+    );
+  }
+
   async #call<T>(section: (session: MysqlSession) => Promise<T>): Promise<T> {
-    await this.#ready();
+    await this.#readiness.check();
     return await this.#translated(() => this.#again(section));
   }
 
@@ -273,55 +305,25 @@ class MysqlStore implements Store {
     }
   }
 
-  /** Checks once that the tables are there, and none of another age. */
-  #ready(): Promise<void> {
-    this.#refuseClosed();
-    this.#isReady ??= this.#check().catch((error) => {
-      this.#isReady = null;
-      throw error;
-    });
-    return this.#isReady;
-  }
-
-  async #check(): Promise<void> {
-    const isPending = await this.#translated(() =>
-      this.#again((session) => {
-        // The rest is left to others, who have as much to send at the same time.
-        this.#batchBytes = session.maxBytes / 4;
-        return session.run(this.#work.isPending());
-      })
-    );
-    if (!isPending) return;
-    throw new SagaError(
-      "schema_missing",
-      `Cannot use ${this.#options.where}: its tables are missing or older than this code; call migrate() once before`,
-    );
+  #isPending(session: MysqlSession): Promise<boolean> {
+    // The rest is left to others, who have as much to send at the same time.
+    this.#batchBytes = session.maxBytes / 4;
+    return session.run(this.#work.isPending());
   }
 
   /** Gives a section a session, again and again while other transactions are in its way; undoes what it leaves open. */
-  async #again<T>(section: (session: MysqlSession) => Promise<T>, use: Use = "call"): Promise<T> {
-    let conflicts = 0;
-    let losses = 0;
-    for (let pauseMs = FIRST_PAUSE_MS;; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
-      try {
-        return await this.#lender.use(use, async (connection) => {
-          const session = new MysqlSession(connection);
-          try {
-            return await section(session);
-          } finally {
-            await session.rollback();
-          }
-        });
-      } catch (error) {
-        // What a call had in flight on a connection that is lost may have been done: the caller has to look.
-        const isAgain = error instanceof LostInBody
-          ? ++losses < MAX_LOSSES
-          : troubleOf(error) === "conflict" && ++conflicts < MAX_CONFLICTS;
-        if (!isAgain) throw error instanceof LostInBody ? error.cause : error;
-      }
-      // In real time, whatever the store's clock is: the locks are other processes'.
-      await pause(systemClock, pauseMs * (0.5 + Math.random()));
-    }
+  #again<T>(section: (session: MysqlSession) => Promise<T>, use: Use = "call"): Promise<T> {
+    const once = () =>
+      this.#lender.use(use, async (connection) => {
+        const session = new MysqlSession(connection);
+        try {
+          return await section(session);
+        } finally {
+          await session.rollback();
+        }
+      });
+    // A lock that was waited for in vain is a conflict as any other: the server has undone no more than the statement.
+    return again(once, { where: this.#options.where, isConflict: (error) => troubleOf(error) === "conflict" });
   }
 
   async #runBody<T>(
@@ -336,7 +338,7 @@ class MysqlStore implements Store {
       throw connection.isBroken ? new LostInBody(error) : error;
     }
     const transaction = new MysqlTransaction({ session, work: this.#work, now: () => this.#roughlyNow(), where });
-    this.#transactions.set(transaction.tx, transaction);
+    this.#transactions.add(transaction.tx, transaction);
     const outcome = await runOnce(body, transaction);
     transaction.end();
     // Whatever the body made of it: the server has undone it, or forgotten it.
@@ -344,10 +346,11 @@ class MysqlStore implements Store {
       throw connection.isBroken ? new LostInBody(transaction.conflict) : transaction.conflict;
     }
     if ("thrown" in outcome) {
-      // The driver's own words, from the handle: reason to run the body again, as in a query.
+      if (transaction.outage !== null) throw transaction.outage;
+      // The driver's own words, from the handle: the same as in a query.
       const trouble = troubleOf(outcome.thrown);
       if (trouble === "lost" && connection.isBroken) throw new LostInBody(outcome.thrown);
-      if (trouble === "conflict") throw outcome.thrown;
+      if (trouble === "conflict" || takesNoWrites(trouble)) throw outcome.thrown;
       return outcome;
     }
     if (connection.isBroken) throw new LostInBody(connectionLost());
@@ -356,29 +359,33 @@ class MysqlStore implements Store {
     return outcome;
   }
 
-  async #migrate(session: MysqlSession): Promise<void> {
-    const [row] = (await session.send("select database() as name"))[0]!.rows;
+  async #migrate(session: MysqlSession, destination: Destination): Promise<void> {
+    session.beginLong();
+    const [row] = (await session.send("select database() as name, @@session.lock_wait_timeout as patience"))[0]!.rows;
     // Locks have names of the whole server's, of 64 characters at most.
     const lock = literal(`leveret ${String(row?.name)}`.slice(0, 64));
     const [taken] = (await session.send(`select get_lock(${lock}, ${MIGRATION_LIMIT_S}) as taken`))[0]!.rows;
     if (Number(taken?.taken) !== 1) {
       throw new SagaError(
         "store_unavailable",
-        `Cannot migrate ${this.#options.where}: another process has been at it for ${MIGRATION_LIMIT_S} s; try again`,
+        `Cannot migrate ${this.#options.where}: another process has been at it for ${MIGRATION_LIMIT_S} s; wait for its end`,
       );
     }
     try {
       const now = this.#options.clock?.now() ?? await timeOf(session);
-      await session.run(this.#work.migrateOn(session.connection.server.flavour, now));
+      await session.send(`set session lock_wait_timeout = ${TABLE_LOCK_LIMIT_S}`);
+      await session.run(this.#work.migrateOn(session.connection.server.flavour, now, destination));
     } finally {
-      if (!session.connection.isBroken) await session.send(`select release_lock(${lock})`);
+      if (!session.connection.isBroken) {
+        await session.send(`set session lock_wait_timeout = ${Number(row?.patience)}`, `select release_lock(${lock})`);
+      }
     }
   }
 
   async #insertWithin(tx: unknown, rows: readonly ReadyRow[]): Promise<readonly InsertAnswer[]> {
-    this.#refuseClosed();
+    this.#readiness.refuseClosed();
     const insertion = this.#work.insertEach(rows);
-    if (tx instanceof MysqlTx) return await this.#ownTransaction(tx).run(insertion);
+    if (tx instanceof MysqlTx) return await this.#transactions.of(tx).run(insertion);
     const handle = handleOf(tx);
     if (handle === null) {
       throw new SagaError(
@@ -395,47 +402,14 @@ class MysqlStore implements Store {
     }
   }
 
-  #ownTransaction(tx: MysqlTx): MysqlTransaction {
-    if (tx.isOver) throw transactionOver();
-    const transaction = this.#transactions.get(tx);
-    if (transaction !== undefined) return transaction;
-    throw new SagaError("transactions_unsupported", "Cannot insert within the transaction: it is another store's");
-  }
-
   /** For what is only told to people: when a signal was consumed. */
   #roughlyNow(): Instant {
     return this.#options.clock?.now() ?? Date.now() + Math.round(this.#aheadMs);
-  }
-
-  #refuseClosed(): void {
-    if (this.#isClosed) {
-      throw new SagaError("closed", "Cannot use the MySQL store: it was closed, so open another one");
-    }
-  }
-}
-
-/** A connection that was lost before its transaction was to be committed: nothing of it was done. */
-class LostInBody extends Error {
-  override readonly name = "LostInBody";
-
-  constructor(cause: unknown) {
-    super("The connection was lost inside a transaction's body", { cause });
   }
 }
 
 function connectionLost(): Error {
   return Object.assign(new Error("the server closed it"), { code: "PROTOCOL_CONNECTION_LOST" });
-}
-
-async function runOnce<T>(
-  body: (transaction: StoreTransaction) => Promise<T>,
-  transaction: MysqlTransaction,
-): Promise<Outcome<T>> {
-  try {
-    return { value: await body(transaction) };
-  } catch (thrown) {
-    return { thrown };
-  }
 }
 
 async function timeOf(session: MysqlSession): Promise<Instant> {
@@ -451,43 +425,36 @@ function handleOf(tx: unknown): QueryHandle | null {
   return typeof promise === "function" ? promise.call(tx) as QueryHandle : tx as QueryHandle;
 }
 
+const STORE = "the MySQL store";
+const checks = optionChecks(STORE);
+
 function checkOptions(options: MysqlStoreOptions): CheckedOptions {
   const { url, pool, poolSize, clock = null, ...unknown } = options;
-  const [unknownKey] = Object.keys(unknown);
-  if (unknownKey !== undefined) throw invalidOptions(`there is no option ${show(unknownKey)}`);
-  if ((url === undefined) === (pool === undefined)) throw invalidOptions("give either url or pool");
+  checks.refuseUnknown(unknown);
+  const migrations = migrationsOf(options);
+  if ((url === undefined) === (pool === undefined)) throw checks.invalid("give either url or pool");
   if (pool !== undefined) {
-    if (!isPool(pool)) throw invalidOptions("pool: it is no pool of mysql2");
+    if (!isPool(pool)) throw checks.invalid("pool: it is no pool of mysql2");
     const size = checkPoolSize(poolSize ?? sizeOf(pool) ?? 10);
-    return { source: new PoolSource(pool, size), clock, where: "the MySQL database" };
+    return { source: new PoolSource(pool, size), clock, migrations, where: "the MySQL database" };
   }
   const { host, pathname } = checkUrl(url!);
   const where = `the MySQL database ${show(`${host}${pathname}`)}`;
-  return { source: new OwnSource({ url: url!, size: checkPoolSize(poolSize ?? 10) }), clock, where };
+  return { source: new OwnSource({ url: url!, size: checkPoolSize(poolSize ?? 10) }), clock, migrations, where };
 }
 
-/** Heartbeats, commits and claims need two connections that no body can take. */
 function checkPoolSize(size: number): number {
-  if (Number.isSafeInteger(size) && size >= 3) return size;
-  throw invalidOptions(`poolSize: ${show(size)} is no whole number from 3`);
+  if (Number.isSafeInteger(size) && size >= FEWEST_CONNECTIONS) return size;
+  throw checks.invalid(`poolSize: ${show(size)} is no whole number from ${FEWEST_CONNECTIONS}`);
 }
 
 function checkUrl(url: string): URL {
   const parsed = typeof url === "string" && URL.canParse(url) ? new URL(url) : null;
   if (parsed === null || !/^(mysql|mariadb):$/.test(parsed.protocol) || parsed.pathname.length < 2) {
     // Without the value: there may be a password in it.
-    throw invalidOptions("url: it is not of the form mysql://user:password@host:3306/database");
+    throw checks.invalid("url: it is not of the form mysql://user:password@host:3306/database");
   }
   return parsed;
-}
-
-function checkLimit(limit: number): number {
-  if (Number.isSafeInteger(limit) && limit >= 1) return limit;
-  throw invalidOptions(`limit: ${show(limit)} is no whole number from 1`);
-}
-
-function invalidOptions(what: string): SagaError {
-  return new SagaError("invalid_options", `Cannot use the MySQL store: ${what}`);
 }
 
 function isPool(value: unknown): value is MysqlPool {

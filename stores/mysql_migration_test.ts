@@ -1,15 +1,82 @@
 import assert from "node:assert/strict";
 import { isSagaError } from "../src/errors.ts";
-import { anExecution } from "../testing/factories.ts";
+import type { MigrateOptions } from "../src/store.ts";
+import { anExecution, T0 } from "../testing/factories.ts";
+import { virtualClock } from "../testing/virtual_clock.ts";
+import { adopted, inDialect, inserts, VARIANTS } from "./fixtures/lepus_saga.ts";
 import { driverError, dropDatabasesAtTheEnd, emptyDatabase, meddledPool, query, withMysql } from "./fixtures/mysql.ts";
 import { mysqlStore } from "./mysql.ts";
-import { MYSQL_MIGRATIONS } from "./sql/mysql_schema.ts";
+import { MIGRATIONS } from "./sql/migrations.ts";
 
-const SCRIPT = new URL("./fixtures/mysql_process.ts", import.meta.url).pathname;
-const VERSIONS = MYSQL_MIGRATIONS.map(({ version }) => version);
+const VERSIONS = MIGRATIONS.map(({ version }) => version);
+const TABLES = [
+  "leveret_schema",
+  ...["executions", "operations", "signals", "step_attempts", "workers"].map((name) => `saga_${name}`),
+];
+
+/** Makes lepus-saga's tables with rows in them. */
+async function fill(url: string): Promise<void> {
+  const statements = [...VARIANTS.mysql[0]!.tables, ...inserts()].map((sql) => inDialect(sql, "mysql"));
+  await query(statements.join("; "), url);
+}
+
+async function made(url: string): Promise<void> {
+  const store = mysqlStore({ url });
+  await store.migrate();
+  await store.close();
+}
 
 async function versionsOf(url: string): Promise<readonly unknown[]> {
   return (await query("select version from leveret_schema order by version", url)).map((row) => Number(row.version));
+}
+
+/** How a migration is cut off. */
+interface CutOff {
+  /** Whether it hears of an error, and may clean up; or nothing is answered any more. */
+  readonly goesOn: boolean;
+  /** What is there before. */
+  readonly arrange: (url: string) => Promise<void>;
+  readonly migrate: MigrateOptions;
+}
+
+/**
+ * Cuts a migration off before the first statement that changes something, before the second, and so on until it was not
+ * cut off any more; looks each time what has become of the database.
+ */
+async function cutOffAnywhere(options: CutOff, look: (url: string) => Promise<void>): Promise<void> {
+  // Several at once: each of them waits for the server's disk most of the time.
+  const atOnce = Array.from({ length: 6 }, (_, index) => index);
+  for (let first = 1;; first += atOnce.length) {
+    const reached = await Promise.all(atOnce.map((index) => cutOffAt(first + index, options, look)));
+    if (reached.every(Boolean)) continue;
+    assert.ok(first > 1, "it was cut off in several places");
+    return;
+  }
+}
+
+/** Whether there is so much to be cut off. */
+async function cutOffAt(
+  place: number,
+  { goesOn, arrange, migrate }: CutOff,
+  look: (url: string) => Promise<void>,
+): Promise<boolean> {
+  const { url, drop } = await emptyDatabase();
+  await arrange(url);
+  let left = place;
+  const { pool, end } = meddledPool(url, (text) => {
+    if (/^(create|insert|alter|drop|rename|delete)/.test(text)) left--;
+    if (left > 0) return;
+    if (goesOn) left = Infinity;
+    throw driverError(1053);
+  });
+  const store = mysqlStore({ pool });
+  const isReached = await store.migrate(migrate)
+    .then(() => false, (error) => isSagaError(error, "store_unavailable"));
+  await store.close();
+  await end();
+  if (isReached) await look(url);
+  await drop();
+  return isReached;
 }
 
 withMysql("migrations on MySQL", () => {
@@ -19,79 +86,55 @@ withMysql("migrations on MySQL", () => {
     assert.deepEqual(VERSIONS, VERSIONS.map((_, index) => index + 1));
   });
 
-  Deno.test("mysql: a database that was not migrated is schema_missing, until it is", async () => {
+  for (const [how, goesOn] of [["by an error", true], ["with its connection", false]] as const) {
+    Deno.test(`mysql: a migration that was cut off anywhere ${how} goes on where it stopped`, () =>
+      cutOffAnywhere({ goesOn, arrange: () => Promise.resolve(), migrate: {} }, async (url) => {
+        const store = mysqlStore({ url });
+        await assert.rejects(store.load(["a"]), (error) => isSagaError(error, "schema_missing"));
+        await store.migrate();
+        assert.deepEqual(await store.insert([anExecution()]), [{ kind: "inserted" }]);
+        assert.deepEqual(await versionsOf(url), VERSIONS);
+        await store.close();
+      }));
+
+    Deno.test(`mysql: the taking over of lepus-saga's tables that was cut off anywhere ${how} loses nothing`, () =>
+      cutOffAnywhere({ goesOn, arrange: fill, migrate: {} }, async (url) => {
+        const store = mysqlStore({ url, clock: virtualClock(T0) });
+        await assert.rejects(store.load(["a"]), (error) => isSagaError(error, "schema_missing"));
+        await store.migrate();
+        const expected = adopted(T0).filter(({ execution }) => execution.finishedAt !== null);
+        assert.deepEqual(await store.load(expected.map(({ execution }) => execution.id)), expected);
+        const tables = (await query("show tables", url)).flatMap((row) => Object.values(row));
+        assert.deepEqual(tables, TABLES);
+        await store.close();
+      }));
+  }
+
+  for (const target of [0, VERSIONS.length]) {
+    Deno.test(`mysql: after a way back that was cut off anywhere the way to ${target} is complete`, () =>
+      cutOffAnywhere({ goesOn: false, arrange: made, migrate: { target: 0 } }, async (url) => {
+        const store = mysqlStore({ url });
+        await store.migrate({ target });
+        const tables = (await query("show tables", url)).flatMap((row) => Object.values(row));
+        assert.deepEqual(tables, target === 0 ? [] : TABLES);
+        if (target > 0) assert.deepEqual(await store.insert([anExecution()]), [{ kind: "inserted" }]);
+        await store.close();
+      }));
+  }
+
+  Deno.test("mysql: rows that cannot be copied are found again where they were", async () => {
     const { url, drop } = await emptyDatabase();
-    const store = mysqlStore({ url });
-    const isMissing = (error: unknown) => isSagaError(error, "schema_missing") && /migrate\(\)/.test(error.message);
-    await assert.rejects(store.load(["a"]), isMissing);
-    await assert.rejects(store.transaction(() => Promise.resolve()), isMissing);
-    await store.migrate();
-    await store.migrate();
-    assert.deepEqual(await store.load(["a"]), [null]);
-    assert.deepEqual(await versionsOf(url), VERSIONS);
+    await fill(url);
+    const before = await query("select * from saga_step_attempts order by id", url);
+    const { pool, end } = meddledPool(url, (text) => {
+      if (text.startsWith("insert into saga_step_attempts")) throw driverError(1366);
+    });
+    const store = mysqlStore({ pool });
+    await assert.rejects(store.migrate(), (error) => isSagaError(error, "not_storable"));
     await store.close();
-    await drop();
-  });
-
-  Deno.test("mysql: ten processes that migrate one database at once make one set of tables", async () => {
-    const { url, drop } = await emptyDatabase();
-    const children = Array.from({ length: 10 }, (_, index) =>
-      new Deno.Command(Deno.execPath(), {
-        args: ["run", "--no-check", "--allow-all", SCRIPT, url, `process-${index}`],
-        stdin: "piped",
-        stdout: "piped",
-        stderr: "piped",
-      }).spawn());
-    const outputs = children.map((child) => child.stdout.getReader());
-    await Promise.all(outputs.map((output) => output.read()));
-    await Promise.all(children.map(async (child) => {
-      const writer = child.stdin.getWriter();
-      await writer.write(new TextEncoder().encode("begin\n"));
-      await writer.close();
-    }));
-    await Promise.all(outputs.map((output) => output.cancel()));
-    for (const child of children) {
-      const [errors, { code }] = await Promise.all([new Response(child.stderr).text(), child.status]);
-      assert.equal(code, 0, errors);
-    }
-    assert.deepEqual(await versionsOf(url), VERSIONS);
-    const [{ n }] = await query("select count(*) as n from saga_executions", url) as [{ n: number }];
-    assert.equal(n, 10);
-    await drop();
-  });
-
-  Deno.test("mysql: a migration that was cut off anywhere goes on where it stopped", async () => {
-    for (let place = 1, isReached = true; isReached; place++) {
-      const { url, drop } = await emptyDatabase();
-      let left = place;
-      const { pool, end } = meddledPool(url, (text) => {
-        if (/^(create|insert)/.test(text) && --left === 0) throw driverError(1053);
-      });
-      const store = mysqlStore({ pool });
-      isReached = await store.migrate().then(() => false, (error) => isSagaError(error, "store_unavailable"));
-      left = Infinity;
-      await store.migrate();
-      assert.deepEqual(await store.insert([anExecution()]), [{ kind: "inserted" }]);
-      assert.deepEqual(await versionsOf(url), VERSIONS);
-      await store.close();
-      await end();
-      await drop();
-    }
-  });
-
-  Deno.test("mysql: a schema newer than the code is refused, unless it says that older code may go on", async () => {
-    const { url, drop } = await emptyDatabase();
-    const store = mysqlStore({ url });
-    await store.migrate();
-    await query("insert into leveret_schema (version, older_may_run, applied_at) values (98, 1, 0)", url);
-    assert.deepEqual(await store.load(["a"]), [null]);
-    await query("insert into leveret_schema (version, older_may_run, applied_at) values (99, 0, 0)", url);
-    const late = mysqlStore({ url });
-    const isNewer = (error: unknown) => isSagaError(error, "schema_newer") && /version 99/.test(error.message);
-    await assert.rejects(late.load(["a"]), isNewer);
-    await assert.rejects(late.migrate(), isNewer);
-    await late.close();
-    await store.close();
+    await end();
+    assert.deepEqual(await query("select * from saga_step_attempts order by id", url), before);
+    assert.equal((await query("show tables", url)).length, 2);
     await drop();
   });
 
@@ -102,7 +145,7 @@ withMysql("migrations on MySQL", () => {
     for (let time = 0; time < 2; time++) {
       await assert.rejects(
         store.migrate(),
-        (error) => isSagaError(error, "schema_missing") && /another system; rename/.test(error.message),
+        (error) => isSagaError(error, "schema_unfit") && /of another system.*rename it/.test(error.message),
       );
     }
     assert.deepEqual((await query("show tables", url)).length, 1);

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { isSagaError } from "../src/errors.ts";
+import { assertRefusesLimits } from "./fixtures/pair.ts";
 import { mysqlStore, type MysqlStoreOptions } from "./mysql.ts";
 
 const URL_ = "mysql://root@127.0.0.1:1/shop";
@@ -30,14 +31,5 @@ Deno.test("mysqlStore() refuses options that are wrong, names them, and shows no
   }
 });
 
-Deno.test("claimDue(), prune() and unserved() of MySQL refuse limits that are no whole number from 1", async () => {
-  const store = mysqlStore({ url: URL_ });
-  const filter = { partitions: ["default"], definitions: [], takeOver: true, now: 0, patienceMs: 1, counted: true };
-  for (const limit of [-1, 0, 1.5, NaN, Infinity, "3" as never]) {
-    const isRefusal = (error: unknown) => isSagaError(error, "invalid_options") && /limit/.test(error.message);
-    await assert.rejects(store.claimDue({ ...filter, limit }), isRefusal);
-    await assert.rejects(store.prune({ finishedBefore: 0, statuses: ["completed"], limit }), isRefusal);
-    await assert.rejects(store.workers.unserved({ now: 0, overdueSince: 0, limit }), isRefusal);
-  }
-  await store.close();
-});
+Deno.test("claimDue(), prune() and unserved() of MySQL refuse limits that are no whole number from 1", () =>
+  assertRefusesLimits(mysqlStore({ url: URL_ })));

@@ -3,7 +3,7 @@ import type { PoolConnection } from "mysql2/promise";
 import { changeOf } from "../src/domain/change.ts";
 import { isSagaError } from "../src/errors.ts";
 import type { Store } from "../src/store.ts";
-import { anAttempt, aNewSignal, anExecution, anOperation, aWorker, T0 } from "../testing/factories.ts";
+import { anAttempt, aNewSignal, anExecution, anOperation, T0 } from "../testing/factories.ts";
 import { virtualClock } from "../testing/virtual_clock.ts";
 import {
   driverError,
@@ -14,39 +14,17 @@ import {
   query,
   withMysql,
 } from "./fixtures/mysql.ts";
+import {
+  atEveryStatement,
+  insertForOperations,
+  leftByOperations,
+  OPERATIONS,
+  type Outcome,
+} from "./fixtures/operations.ts";
+import { isInConflict, throughConflicts, throughTroubleInBody } from "./fixtures/outage.ts";
 import { mysqlHandle, mysqlStore } from "./mysql.ts";
 
 const filter = { partitions: ["default"], definitions: [{ name: "orders.checkout", version: 1 }], takeOver: true };
-
-const OPERATIONS: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {
-  insert: (store) => store.insert([anExecution({ id: "new" }), anExecution({ id: "open" })]),
-  load: (store) => store.load(["open", "idle"]),
-  commit: (store) =>
-    store.commit([
-      changeOf(anExecution({ id: "open", owner: "w/a" }), { owner: null }, {
-        attempts: [anAttempt({ executionId: "open" })],
-        operations: [anOperation({ executionId: "open" })],
-      }),
-      changeOf(anExecution({ id: "idle" }), { currentStep: "charge" }),
-    ]),
-  "commit, some of it stale or refused": (store) =>
-    store.commit([
-      changeOf(anExecution({ id: "open", owner: "w/a" }), { owner: null }),
-      changeOf(anExecution({ id: "missing" }), {}),
-      changeOf(anExecution({ id: "idle" }), { activeSlot: "held" }, { attempts: [anAttempt({ executionId: "idle" })] }),
-    ]),
-  renew: (store) => store.renew([{ executionId: "open", token: "w/a", until: T0 + 90_000 }]),
-  claimDue: (store) => store.claimDue({ ...filter, now: T0, limit: 5, patienceMs: 1_000, counted: true }),
-  signal: (store) => store.signal(aNewSignal({ executionId: "idle", signalId: "s1" })),
-  "workers.announce": (store) => store.workers.announce(aWorker()),
-  transaction: (store) =>
-    store.transaction(async ({ tx, load, commit }) => {
-      await tx.query("update saga_executions set trace = 'a' where id = ?", ["idle"]);
-      const record = await load("idle");
-      return await commit(changeOf(record!.execution, { currentStep: "charge" }));
-    }),
-  prune: (store) => store.prune({ finishedBefore: T0 + 60_000, statuses: ["completed"], limit: 5 }),
-};
 
 /** A conflict as the server tells of it, and what it has done with the transaction by then. */
 const CONFLICTS: Readonly<Record<string, (connection: PoolConnection) => Promise<never>>> = {
@@ -60,54 +38,31 @@ const CONFLICTS: Readonly<Record<string, (connection: PoolConnection) => Promise
 
 type Trouble = (connection: PoolConnection) => Promise<unknown>;
 
-/** What an operation answers and leaves behind, with trouble before the given text that is sent. */
-async function outcomeOf(
-  url: string,
+/** Runs an operation, with trouble before the nth text that is sent, on a database whose rows are those of all others. */
+function withTrouble(
   operation: (store: Store) => Promise<unknown>,
-  { place, trouble, takesSeveral }: { place: number; trouble: Trouble; takesSeveral: boolean },
-): Promise<{ readonly answer: unknown; readonly stored: unknown; readonly wasReached: boolean }> {
-  const plain = mysqlStore({ url, clock: virtualClock(T0) });
-  await plain.insert([
-    anExecution({ id: "open", owner: "w/a" }),
-    anExecution({ id: "idle" }),
-    anExecution({ id: "holder", activeSlot: "held", wakeAt: null }),
-    anExecution({ id: "done", status: "completed" }),
-  ]);
-  let left = Infinity;
-  const { pool, end } = meddledPool(url, async (_, connection) => {
-    if (--left === 0) await trouble(connection);
-  }, { multipleStatements: takesSeveral });
-  const store = mysqlStore({ pool, clock: virtualClock(T0) });
-  await store.load([]); // the connection is looked at before
-  left = place;
-  const answer = await operation(store).catch((error) => error);
-  const wasReached = left <= 0;
-  const stored = await plain.load(["open", "idle", "done", "new"]);
-  await store.close();
-  await end();
-  await plain.close();
-  return { answer, stored, wasReached };
-}
-
-/** Runs an operation once for each text that it sends, on a database that is empty each time. */
-async function atEveryText(
-  operation: (store: Store) => Promise<unknown>,
-  trouble: Trouble,
-  takesSeveral: boolean,
-  check: (found: { readonly answer: unknown; readonly stored: unknown }, undisturbed: unknown, text: string) => void,
-): Promise<void> {
-  const run = async (place: number) => {
+  { takesSeveral = false, trouble }: { readonly trouble: Trouble; readonly takesSeveral?: boolean },
+): (place: number) => Promise<Outcome> {
+  return async (place) => {
     const { url, drop } = await freshDatabase();
-    const outcome = await outcomeOf(url, operation, { place, trouble, takesSeveral });
+    const plain = mysqlStore({ url, clock: virtualClock(T0) });
+    await insertForOperations(plain);
+    let left = Infinity;
+    const { pool, end } = meddledPool(url, async (_, connection) => {
+      if (--left === 0) await trouble(connection);
+    }, { multipleStatements: takesSeveral });
+    const store = mysqlStore({ pool, clock: virtualClock(T0) });
+    await store.load([]); // the connection is looked at before
+    left = place;
+    const answer = await operation(store).catch((error) => error);
+    const wasReached = left <= 0;
+    const outcome = { answer, left: await leftByOperations(plain), wasReached };
+    await store.close();
+    await end();
+    await plain.close();
     await drop();
     return outcome;
   };
-  const { wasReached: _, ...undisturbed } = await run(Infinity);
-  for (let place = 1;; place++) {
-    const { wasReached, ...found } = await run(place);
-    check(found, undisturbed, `text ${place}`);
-    if (!wasReached) break;
-  }
 }
 
 withMysql("trouble on MySQL", () => {
@@ -117,15 +72,49 @@ withMysql("trouble on MySQL", () => {
     for (const [what, trouble] of Object.entries(CONFLICTS)) {
       Deno.test(`G20 mysql: ${name}() does the same when it meets ${what} at any of its statements`, () =>
         // One statement at a time, so that each is a place for trouble.
-        atEveryText(operation, trouble, false, (found, undisturbed, text) => {
-          assert.deepEqual(found, undisturbed, text);
-        }));
+        atEveryStatement(withTrouble(operation, { trouble })));
     }
 
     Deno.test(`G20 mysql: ${name}() does the same when it meets a deadlock in any text of several statements`, () =>
-      atEveryText(operation, CONFLICTS["a deadlock"]!, true, (found, undisturbed, text) => {
-        assert.deepEqual(found, undisturbed, text);
-      }));
+      atEveryStatement(withTrouble(operation, { trouble: CONFLICTS["a deadlock"]!, takesSeveral: true })));
+  }
+
+  Deno.test("G20 mysql: an engine whose statements meet conflicts all over uses up no attempt", async () => {
+    const { url, drop } = await freshDatabase();
+    const conflicts = Object.values(CONFLICTS);
+    let count = 0;
+    let isOn = false;
+    const { pool, end } = meddledPool(url, async (_, connection) => {
+      if (isOn && isInConflict(++count)) await conflicts[count % conflicts.length]!(connection);
+    }, { multipleStatements: false });
+    const store = mysqlStore({ pool });
+    const pay = "insert into paid (id) values (?)";
+    await throughConflicts({ open: () => store, pay }, () => isOn = true);
+    assert.ok(count > 100, `${count} statements`);
+    await store.close();
+    await end();
+    await drop();
+  });
+
+  const readOnly = "The MariaDB server is running with the --read-only option so it cannot execute this statement";
+  for (
+    const [guarantee, errno, message] of [["G12", 1290, readOnly], ["G13", 1114, "The table 'paid' is full"]] as const
+  ) {
+    Deno.test(`${guarantee} mysql: a body whose statement meets ${errno} is run again, and uses up no attempt`, async () => {
+      const { url, drop } = await freshDatabase();
+      let isDown = false;
+      const { pool, end } = meddledPool(url, (text) => {
+        if (isDown && text.includes("into paid")) throw driverError(errno, { message });
+      });
+      const store = mysqlStore({ pool });
+      await throughTroubleInBody({ open: () => store, pay: "insert into paid (id) values (?)" }, {
+        begin: () => isDown = true,
+        end: () => isDown = false,
+      });
+      await store.close();
+      await end();
+      await drop();
+    });
   }
 
   Deno.test("mysql: a commit whose connection is lost at any of its statements writes all of it or nothing", () => {
@@ -134,20 +123,22 @@ withMysql("trouble on MySQL", () => {
       operations: [anOperation({ executionId: "idle" })],
     });
     const lose: Trouble = (connection) => connection.query("kill connection_id()");
-    return atEveryText((store) => store.commit([change]), lose, false, ({ answer, stored }, undisturbed, text) => {
-      if (!isSagaError(answer, "store_unavailable")) return assert.deepEqual({ answer, stored }, undisturbed, text);
-      const [, idle] = stored as readonly { execution: unknown; attempts: readonly unknown[] }[];
-      assert.deepEqual([idle?.execution, idle?.attempts], [anExecution({ id: "idle" }), []], text);
+    const run = withTrouble((store) => store.commit([change]), { trouble: lose });
+    return atEveryStatement(run, (found, undisturbed, place) => {
+      if (!isSagaError(found.answer, "store_unavailable")) return assert.deepEqual(found, undisturbed, `text ${place}`);
+      const [, idle] = found.left.records;
+      assert.deepEqual([idle?.execution, idle?.attempts], [anExecution({ id: "idle" }), []], `text ${place}`);
     });
   });
 
   Deno.test("mysql: a body whose connection is lost at any of its statements runs again, and commits once", () => {
     const lose: Trouble = (connection) => connection.query("kill connection_id()");
-    return atEveryText(OPERATIONS.transaction!, lose, false, ({ answer, stored }, undisturbed, text) => {
+    const run = withTrouble(OPERATIONS.transaction!, { trouble: lose });
+    return atEveryStatement(run, (found, undisturbed, place) => {
       // Only at the commit: whether it was done cannot be known.
-      if (!isSagaError(answer, "store_unavailable")) return assert.deepEqual({ answer, stored }, undisturbed, text);
-      const [, idle] = stored as readonly { execution: unknown }[];
-      assert.deepEqual(idle?.execution, anExecution({ id: "idle" }), text);
+      if (!isSagaError(found.answer, "store_unavailable")) return assert.deepEqual(found, undisturbed, `text ${place}`);
+      const [, idle] = found.left.records;
+      assert.deepEqual(idle?.execution, anExecution({ id: "idle" }), `text ${place}`);
     });
   });
 

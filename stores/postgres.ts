@@ -5,7 +5,7 @@
  * migrations and pruning take more. Connections are thrown away after any error that tells of the connection.
  */
 
-import { type Clock, pause, systemClock } from "../src/clock.ts";
+import type { Clock } from "../src/clock.ts";
 import type { Tx } from "../src/definition/scope.ts";
 import type { Change } from "../src/domain/change.ts";
 import {
@@ -16,22 +16,31 @@ import {
   type Operation,
 } from "../src/domain/record.ts";
 import { SagaError, show } from "../src/errors.ts";
+import type { Queries } from "../src/queries.ts";
 import type {
   Claimed,
   ClaimOptions,
   CommitAnswer,
+  DefinitionInUse,
   ExecutionStatus,
   InsertAnswer,
   Lease,
+  MigrateOptions,
   NewSignal,
   PruneOptions,
   RenewAnswer,
   SignalAnswer,
   Store,
   StoreTransaction,
+  UnfinishedOptions,
   WakeFilter,
   WorkerDirectory,
 } from "../src/store.ts";
+import { destinationOf } from "./migrate_options.ts";
+import { again, LostInBody } from "./sql/again.ts";
+import { endedInside, OpenTransactions, type Outcome, runOnce } from "./sql/body.ts";
+import { FEWEST_CONNECTIONS, Lender, type Source, type Use } from "./sql/lender.ts";
+import { type Migration, migrationsOf } from "./sql/migrations.ts";
 import {
   type PgPool,
   PgPoolSource,
@@ -40,20 +49,17 @@ import {
   PostgresJsConnection,
   type PostgresJsPool,
   PostgresJsSource,
-  type PostgresSource,
   SET_BACK,
+  SET_LIMIT,
 } from "./sql/postgres_connection.ts";
 import { postgresDialect } from "./sql/postgres_dialect.ts";
 import { isLockTimeout, translateError, troubleOf } from "./sql/postgres_errors.ts";
-import { PostgresPool } from "./sql/postgres_pool.ts";
-import {
-  PostgresTransaction,
-  PostgresTx,
-  type QueryHandle,
-  runThroughQuery,
-  transactionOver,
-} from "./sql/postgres_transaction.ts";
+import { takesNoWrites } from "./sql/trouble.ts";
+import { PostgresTransaction, PostgresTx, type QueryHandle, runThroughQuery } from "./sql/postgres_transaction.ts";
 import { type PostgresWork, postgresWork } from "./sql/postgres_work.ts";
+import { queriesOf } from "./sql/queries/queries.ts";
+import { Readiness } from "./sql/readiness.ts";
+import { optionChecks } from "./sql/store_options.ts";
 import { type Answer, runLater, type Statement, type Work } from "./sql/work.ts";
 
 export type {
@@ -127,55 +133,66 @@ export function postgresHandle<Handle>(tx: Tx): Handle {
 }
 
 interface CheckedOptions {
-  readonly source: PostgresSource;
+  readonly source: Source<PostgresConnection>;
   readonly schema: string | null;
   readonly clock: Clock | null;
   /** What messages call the database. */
   readonly where: string;
-  /** Whether sessions were set up by us, and a body has to be given the user's own settings back. */
-  readonly isSetUp: boolean;
+  readonly migrations: readonly Migration[];
+  /** Whose sessions are: set up by us, lent by a pooler for one transaction at a time, or the user's and left as they are. */
+  readonly sessions: "ours" | "lent" | "theirs";
 }
 
-/** How often something is done again that other transactions were in the way of, or whose connection was lost. */
-const MAX_CONFLICTS = 10;
 /** For a lone statement: the lock was waited for already, and whoever keeps it so long is no quick transaction. */
 const MAX_LOCK_TIMEOUTS = 2;
-const MAX_LOSSES = 5;
-const FIRST_PAUSE_MS = 5;
-const LONGEST_PAUSE_MS = 200;
 
-/** What a body made of itself; only the store's own trouble is thrown past it. */
-type Outcome<T> = { readonly value: T } | { readonly thrown: unknown };
+/** Begins the transaction of a body, with the settings that it is to have. */
+const BEGIN: Readonly<Record<CheckedOptions["sessions"], string>> = {
+  ours: `begin isolation level read committed; ${SET_BACK}`,
+  lent: `begin isolation level read committed; ${SET_LIMIT}`,
+  theirs: "begin isolation level read committed",
+};
 
 class PostgresStore implements Store {
   readonly kind = "postgres";
   readonly transactional = true;
   readonly workers: WorkerDirectory;
+  readonly queries: Queries;
 
   readonly #options: CheckedOptions;
   readonly #work: PostgresWork;
-  readonly #pool: PostgresPool;
-  /** Transactions of bodies that run now, by what the bodies were given. */
-  readonly #transactions = new WeakMap<PostgresTx, PostgresTransaction>();
-  #isReady: Promise<void> | null = null;
-  #isClosed = false;
+  /** The same work for calls, each statement of which stands for itself. */
+  readonly #calls: PostgresWork;
+  readonly #lender: Lender<PostgresConnection>;
+  readonly #readiness: Readiness;
+  readonly #transactions = new OpenTransactions<PostgresTx, PostgresTransaction>();
 
   constructor(options: CheckedOptions) {
     this.#options = options;
-    this.#work = postgresWork(postgresDialect(options.schema), options.schema);
-    this.#pool = new PostgresPool(options.source);
-    const { workers } = this.#work;
+    const { migrations, schema, sessions } = options;
+    const dialect = postgresDialect(schema);
+    this.#work = postgresWork(dialect, schema, { migrations });
+    this.#calls = sessions === "ours" ? this.#work : postgresWork(dialect, schema, { migrations, limitsLocks: true });
+    this.#lender = new Lender(options.source);
+    this.#readiness = new Readiness({
+      store: STORE,
+      where: options.where,
+      isPending: () => this.#translated(() => runLater(this.#work.isPending(), (statement) => this.#answer(statement))),
+    });
+    const { workers, queries } = this.#work;
+    this.queries = queriesOf(queries, (work) => this.#run(work, "question"));
     this.workers = {
       announce: async (worker) => await this.#run(workers.announce(worker)),
       retire: async (id, now) => await this.#run(workers.retire(id, now)),
       list: (now) => this.#run(workers.list(now)),
-      unserved: async (options) => await this.#run(workers.unserved({ ...options, limit: checkLimit(options.limit) })),
+      unserved: async (options) =>
+        await this.#run(workers.unserved({ ...options, limit: checks.limit(options.limit) })),
     };
   }
 
   async insert(executions: readonly Execution[], tx?: unknown): Promise<readonly InsertAnswer[]> {
-    const insertion = this.#work.insert(executions);
-    return await (tx === undefined ? this.#run(insertion) : this.#insertWithin(tx, insertion));
+    if (tx === undefined) return await this.#run(this.#calls.insert(executions));
+    return await this.#insertWithin(tx, this.#work.insert(executions));
   }
 
   load(ids: readonly string[]): Promise<readonly (ExecutionRecord | null)[]> {
@@ -186,20 +203,28 @@ class PostgresStore implements Store {
     return this.#run(this.#work.status(ids));
   }
 
+  versionsInUse(): Promise<readonly DefinitionInUse[]> {
+    return this.#run(this.#work.versionsInUse());
+  }
+
+  unfinished(options: UnfinishedOptions): Promise<readonly string[]> {
+    return this.#run(this.#work.unfinished(options));
+  }
+
   operations(id: string): Promise<readonly Operation[]> {
     return this.#run(this.#work.operations(id));
   }
 
   async commit(changes: readonly Change[]): Promise<readonly CommitAnswer[]> {
-    return await this.#run(this.#work.commit(this.#work.prepare(changes, this.#now())));
+    return await this.#run(this.#calls.commit(this.#calls.prepare(changes, this.#now())));
   }
 
   async renew(leases: readonly Lease[]): Promise<readonly RenewAnswer[]> {
-    return await this.#run(this.#work.renew(leases));
+    return await this.#run(this.#calls.renew(leases));
   }
 
   async claimDue(options: ClaimOptions): Promise<readonly Claimed[]> {
-    return await this.#run(this.#work.claimDue({ ...options, limit: checkLimit(options.limit) }));
+    return await this.#run(this.#work.claimDue({ ...options, limit: checks.limit(options.limit) }));
   }
 
   nextWake(filter: WakeFilter): Promise<Instant | null> {
@@ -215,7 +240,7 @@ class PostgresStore implements Store {
   }
 
   async transaction<T>(body: (transaction: StoreTransaction) => Promise<T>): Promise<T> {
-    await this.#ready();
+    await this.#readiness.check();
     const outcome = await this.#translated(() => this.#again((connection) => this.#runBody(connection, body), "body"));
     if ("thrown" in outcome) throw outcome.thrown;
     return outcome.value;
@@ -223,42 +248,48 @@ class PostgresStore implements Store {
 
   async prune(options: PruneOptions): Promise<number> {
     const statuses = options.statuses.filter(isFinished);
-    const work = this.#work.prune({ ...options, statuses, limit: checkLimit(options.limit) });
-    await this.#ready();
+    const work = this.#work.prune({ ...options, statuses, limit: checks.limit(options.limit) });
+    await this.#readiness.check();
     return await this.#translated(() => this.#again((connection) => within(connection, (run) => runLater(work, run))));
   }
 
   async now(): Promise<Instant> {
-    this.#refuseClosed();
+    this.#readiness.refuseClosed();
+    // Workers ask once a minute: one that must not outlive a migration learns of it here.
+    this.#readiness.forget();
+    await this.#readiness.check();
     return this.#now() ?? await this.#run(this.#work.now());
   }
 
-  async migrate(): Promise<void> {
-    this.#refuseClosed();
-    const { isPending, lockSchema, migrate } = this.#work;
+  async migrate(options?: MigrateOptions): Promise<void> {
+    this.#readiness.refuseClosed();
+    const { newest, isThere, lockSchema, migrate } = this.#work;
+    const destination = destinationOf(options, newest);
     await this.#translated(() =>
       this.#again(async (connection) => {
         // Read first: of ten processes that start together nine, and later all, find nothing to do and lock nothing.
-        if (!await runLater(isPending(), (statement) => connection.run(statement))) return;
+        if (await runLater(isThere(destination), (statement) => connection.run(statement))) return;
         await within(connection, async (run) => {
-          await runLater(lockSchema(), run);
-          await runLater(migrate(this.#now() ?? Date.now()), run);
+          if (this.#options.sessions === "ours") await connection.command(SET_BACK);
+          const runLong = (statement: Statement) => run({ ...statement, isLong: true });
+          await runLater(lockSchema(), runLong);
+          await runLater(migrate(this.#now() ?? Date.now(), destination), runLong);
         });
       })
     );
-    this.#isReady = null;
+    this.#readiness.forget();
   }
 
   async close(): Promise<void> {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
-    await this.#pool.close();
+    if (this.#readiness.isClosed) return;
+    this.#readiness.close();
+    await this.#lender.close();
   }
 
   /** Runs work each of whose statements stands for itself. */
-  async #run<T>(work: Work<T>): Promise<T> {
-    await this.#ready();
-    return await this.#translated(() => runLater(work, (statement) => this.#answer(statement)));
+  async #run<T>(work: Work<T>, use: "call" | "question" = "call"): Promise<T> {
+    await this.#readiness.check();
+    return await this.#translated(() => runLater(work, (statement) => this.#answer(statement, use)));
   }
 
   async #translated<T>(run: () => Promise<T>): Promise<T> {
@@ -269,68 +300,36 @@ class PostgresStore implements Store {
     }
   }
 
-  #answer(statement: Statement): Promise<Answer> {
-    return this.#again((connection) => connection.run(statement), "call", MAX_LOCK_TIMEOUTS);
-  }
-
-  /** Checks once that the tables are there, and none of another age. */
-  #ready(): Promise<void> {
-    this.#refuseClosed();
-    this.#isReady ??= this.#check().catch((error) => {
-      this.#isReady = null;
-      throw error;
-    });
-    return this.#isReady;
-  }
-
-  async #check(): Promise<void> {
-    const isPending = this.#work.isPending();
-    if (!await this.#translated(() => runLater(isPending, (statement) => this.#answer(statement)))) return;
-    throw new SagaError(
-      "schema_missing",
-      `Cannot use ${this.#options.where}: its tables are missing or older than this code; call migrate() once before`,
-    );
+  #answer(statement: Statement, use: "call" | "question" = "call"): Promise<Answer> {
+    return this.#again((connection) => connection.run(statement), use, MAX_LOCK_TIMEOUTS);
   }
 
   /** Gives a section a connection, again and again while other transactions are in its way. */
-  async #again<T>(
+  #again<T>(
     section: (connection: PostgresConnection) => Promise<T>,
-    use: "call" | "body" = "call",
-    maxLockTimeouts: number = MAX_CONFLICTS,
+    use: Use = "call",
+    maxLockTimeouts?: number,
   ): Promise<T> {
-    const { where } = this.#options;
-    let conflicts = 0;
-    let lockTimeouts = 0;
-    let losses = 0;
-    for (let pauseMs = FIRST_PAUSE_MS;; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
-      try {
-        return await this.#pool.use(use, section);
-      } catch (error) {
-        // What a call had in flight on a connection that is lost may have been done: the caller has to look.
-        const isAgain = error instanceof LostInBody
-          ? ++losses < MAX_LOSSES
-          : isLockTimeout(error)
-          ? ++lockTimeouts < maxLockTimeouts
-          : troubleOf(error) === "conflict" && ++conflicts < MAX_CONFLICTS;
-        if (!isAgain) throw error instanceof LostInBody ? lost(where, error.cause) : error;
-      }
-      // In real time, whatever the store's clock is: the locks are other processes'.
-      await pause(systemClock, pauseMs * (0.5 + Math.random()));
-    }
+    return again(() => this.#lender.use(use, section), {
+      where: this.#options.where,
+      isConflict: (error) => troubleOf(error) === "conflict",
+      isLockTimeout,
+      maxLockTimeouts,
+    });
   }
 
   async #runBody<T>(
     connection: PostgresConnection,
     body: (transaction: StoreTransaction) => Promise<T>,
   ): Promise<Outcome<T>> {
-    const { isSetUp, where } = this.#options;
+    const { sessions, where } = this.#options;
     try {
-      await connection.command(`begin isolation level read committed${isSetUp ? `; ${SET_BACK}` : ""}`);
+      await connection.command(BEGIN[sessions]);
     } catch (error) {
       throw connection.isBroken ? new LostInBody(error) : error;
     }
     const transaction = new PostgresTransaction({ connection, work: this.#work, now: () => this.#now(), where });
-    this.#transactions.set(transaction.tx, transaction);
+    this.#transactions.add(transaction.tx, transaction);
     const outcome = await runOnce(body, transaction);
     transaction.end();
     if (connection.isBroken) throw new LostInBody(transaction.failure);
@@ -341,14 +340,16 @@ class PostgresStore implements Store {
     if (wasOpen) await connection.command("rollback");
     if (transaction.conflict !== null) throw transaction.conflict;
     if ("value" in outcome) return { thrown: endedInside() };
-    // The driver's own words for a conflict, from the handle: reason to run the body again, as in a query.
-    if (troubleOf(outcome.thrown) === "conflict") throw outcome.thrown;
+    if (transaction.outage !== null) throw transaction.outage;
+    // The driver's own words, from the handle: the same as in a query.
+    const trouble = troubleOf(outcome.thrown);
+    if (trouble === "conflict" || takesNoWrites(trouble)) throw outcome.thrown;
     return outcome;
   }
 
   async #commitBody<T>(
     connection: PostgresConnection,
-    { failure }: PostgresTransaction,
+    { failure, outage }: PostgresTransaction,
     outcome: Outcome<T>,
   ): Promise<Outcome<T>> {
     try {
@@ -358,13 +359,14 @@ class PostgresStore implements Store {
       if (troubleOf(error) === "refused") return { thrown: error };
       throw error;
     }
+    if (outage !== null) throw outage;
     return { thrown: failure ?? endedInside() };
   }
 
   async #insertWithin(tx: unknown, insertion: Work<readonly InsertAnswer[]>): Promise<readonly InsertAnswer[]> {
-    this.#refuseClosed();
+    this.#readiness.refuseClosed();
     try {
-      if (tx instanceof PostgresTx) return await this.#ownTransaction(tx).run(insertion);
+      if (tx instanceof PostgresTx) return await this.#transactions.of(tx).run(insertion);
       if (isPostgresJs(tx)) {
         const connection = new PostgresJsConnection(tx);
         return await runLater(insertion, (statement) => connection.run(statement));
@@ -380,39 +382,8 @@ class PostgresStore implements Store {
     );
   }
 
-  #ownTransaction(tx: PostgresTx): PostgresTransaction {
-    if (tx.isOver) throw transactionOver();
-    const transaction = this.#transactions.get(tx);
-    if (transaction !== undefined) return transaction;
-    throw new SagaError("transactions_unsupported", "Cannot insert within the transaction: it is another store's");
-  }
-
   #now(): Instant | null {
     return this.#options.clock?.now() ?? null;
-  }
-
-  #refuseClosed(): void {
-    if (this.#isClosed) {
-      throw new SagaError("closed", "Cannot use the PostgreSQL store: it was closed, so open another one");
-    }
-  }
-}
-
-/** The connection was lost before anything was committed: the body can be run again. */
-class LostInBody extends Error {
-  constructor(cause: unknown) {
-    super("The connection was lost", { cause });
-  }
-}
-
-async function runOnce<T>(
-  body: (transaction: StoreTransaction) => Promise<T>,
-  transaction: PostgresTransaction,
-): Promise<Outcome<T>> {
-  try {
-    return { value: await body(transaction) };
-  } catch (thrown) {
-    return { thrown };
   }
 }
 
@@ -433,32 +404,33 @@ async function within<T>(
   }
 }
 
+const STORE = "the PostgreSQL store";
+const checks = optionChecks(STORE);
+
 const POOL_SIZE = 10;
-/** One for the body of a transaction, one for commits and loads, one for heartbeats. */
-const SMALLEST_POOL = 3;
 
 function checkOptions(options: PostgresStoreOptions): CheckedOptions {
   const { url, pool, sql, poolSize, schema, transactionMode = false, clock, ...unknown } = options;
-  const [unknownKey] = Object.keys(unknown);
-  if (unknownKey !== undefined) throw invalidOptions(`there is no option ${show(unknownKey)}`);
+  checks.refuseUnknown(unknown);
   if ([url, pool, sql].filter((given) => given !== undefined).length !== 1) {
-    throw invalidOptions("give one of url, pool and sql");
+    throw checks.invalid("give one of url, pool and sql");
   }
-  if (typeof transactionMode !== "boolean") throw invalidOptions(`transactionMode: ${show(transactionMode)}`);
+  if (typeof transactionMode !== "boolean") throw checks.invalid(`transactionMode: ${show(transactionMode)}`);
   // PostgreSQL cuts longer names, and would then not find them.
   if (schema !== undefined && !(typeof schema === "string" && /^[^\0?]{1,63}$/.test(schema))) {
-    throw invalidOptions(`schema: ${show(schema)} is no name of 1 to 63 characters without "?"`);
+    throw checks.invalid(`schema: ${show(schema)} is no name of 1 to 63 characters without "?"`);
   }
-  if (poolSize !== undefined && url === undefined) throw invalidOptions("poolSize: it is for url only");
-  if (transactionMode && url === undefined) throw invalidOptions("transactionMode: it is for url only");
+  if (poolSize !== undefined && url === undefined) throw checks.invalid("poolSize: it is for url only");
+  if (transactionMode && url === undefined) throw checks.invalid("transactionMode: it is for url only");
   const size = poolSize ?? POOL_SIZE;
-  if (!Number.isSafeInteger(size)) throw invalidOptions(`poolSize: ${show(size)} is no whole number`);
+  if (!Number.isSafeInteger(size)) throw checks.invalid(`poolSize: ${show(size)} is no whole number`);
   const source = sourceOf({ url, pool, sql, size, transactionMode });
-  if (source.size < SMALLEST_POOL) {
-    throw invalidOptions(`a pool of ${source.size} is too small: give it ${SMALLEST_POOL} connections at least`);
+  if (source.size < FEWEST_CONNECTIONS) {
+    throw checks.invalid(`a pool of ${source.size} is too small: give it ${FEWEST_CONNECTIONS} connections at least`);
   }
-  const isSetUp = url !== undefined && !transactionMode;
-  return { source, schema: schema ?? null, clock: clock ?? null, where: whereOf(url), isSetUp };
+  const sessions = url === undefined ? "theirs" : transactionMode ? "lent" : "ours";
+  const migrations = migrationsOf(options);
+  return { source, schema: schema ?? null, clock: clock ?? null, where: whereOf(url), migrations, sessions };
 }
 
 function sourceOf({ url, pool, sql, size, transactionMode }: {
@@ -467,19 +439,19 @@ function sourceOf({ url, pool, sql, size, transactionMode }: {
   readonly sql: PostgresJsPool | undefined;
   readonly size: number;
   readonly transactionMode: boolean;
-}): PostgresSource {
+}): Source<PostgresConnection> {
   if (url !== undefined) {
-    if (!isUrl(url)) throw invalidOptions("url: it does not begin with postgres:// or postgresql://");
+    if (!isUrl(url)) throw checks.invalid("url: it does not begin with postgres:// or postgresql://");
     return new PgSource({ url, size, transactionMode });
   }
   if (pool !== undefined) {
     if (typeof pool?.connect !== "function" || typeof pool.options !== "object") {
-      throw invalidOptions("pool: it is no Pool of node-postgres");
+      throw checks.invalid("pool: it is no Pool of node-postgres");
     }
     return new PgPoolSource(pool);
   }
   if (typeof sql?.unsafe !== "function" || typeof sql.reserve !== "function") {
-    throw invalidOptions("sql: it is not what postgres() of postgres.js returns");
+    throw checks.invalid("sql: it is not what postgres() of postgres.js returns");
   }
   return new PostgresJsSource(sql);
 }
@@ -493,30 +465,6 @@ function whereOf(url: string | undefined): string {
   const parsed = url === undefined ? null : URL.parse(url);
   if (parsed === null) return "the PostgreSQL database";
   return `the PostgreSQL database ${show(parsed.pathname.slice(1))} on ${show(parsed.host)}`;
-}
-
-function checkLimit(limit: number): number {
-  if (Number.isSafeInteger(limit) && limit >= 1) return limit;
-  throw invalidOptions(`limit: ${show(limit)} is no whole number from 1`);
-}
-
-function invalidOptions(what: string): SagaError {
-  return new SagaError("invalid_options", `Cannot use the PostgreSQL store: ${what}`);
-}
-
-function lost(where: string, cause: unknown): SagaError {
-  return new SagaError(
-    "store_unavailable",
-    `Cannot run a transaction on ${where}: its connection was lost again and again`,
-    { cause },
-  );
-}
-
-function endedInside(): SagaError {
-  return new SagaError(
-    "transaction_over",
-    "Cannot commit the transaction: it was ended inside its body; return to commit it, throw to undo it",
-  );
 }
 
 function isPostgresJs(value: unknown): value is PostgresJsPool {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { isSagaError } from "../src/errors.ts";
+import { assertRefusesLimits } from "./fixtures/pair.ts";
 import { type PgPool, type PostgresJsPool, postgresStore, type PostgresStoreOptions } from "./postgres.ts";
 
 const url = "postgres://app@127.0.0.1/shop";
@@ -42,3 +43,6 @@ Deno.test("postgresStore() connects to nothing by itself", async () => {
     await store.close();
   }
 });
+
+Deno.test("claimDue(), prune() and unserved() of PostgreSQL refuse limits that are no whole number from 1", () =>
+  assertRefusesLimits(postgresStore({ url })));

@@ -1,11 +1,19 @@
 import { storeConformance } from "../testing/store_conformance.ts";
-import { freshSchema, inSchema, openPair, POSTGRES_TRAITS, withPostgres } from "./fixtures/postgres.ts";
+import {
+  dropSchemasAtTheEnd,
+  inSchema,
+  migratedSchema,
+  openPair,
+  POSTGRES_TRAITS,
+  withPostgres,
+} from "./fixtures/postgres.ts";
 
 withPostgres("the PostgreSQL store", () => {
+  dropSchemasAtTheEnd();
   storeConformance((name, run) => Deno.test(`postgres: ${name}`, run), {
     ...POSTGRES_TRAITS,
     async open() {
-      const { schema, drop } = await freshSchema();
+      const { schema, drop } = await migratedSchema();
       const options = { url: inSchema(schema), poolSize: 3 };
       return await openPair([options, options], drop);
     },
@@ -14,7 +22,7 @@ withPostgres("the PostgreSQL store", () => {
   storeConformance((name, run) => Deno.test(`postgres, transaction mode: ${name}`, run), {
     ...POSTGRES_TRAITS,
     async open() {
-      const { schema, drop } = await freshSchema();
+      const { schema, drop } = await migratedSchema();
       const options = { url: inSchema(schema), poolSize: 3, transactionMode: true };
       return await openPair([options, options], drop);
     },

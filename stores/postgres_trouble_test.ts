@@ -8,9 +8,27 @@ import { Engine } from "../src/engine/engine.ts";
 import { isSagaError } from "../src/errors.ts";
 import { silentLogger } from "../src/logger.ts";
 import type { Store } from "../src/store.ts";
-import { anAttempt, aNewSignal, anExecution, aWorker, T0 } from "../testing/factories.ts";
-import { freshSchema, inSchema, POSTGRES_URL, query, withPostgres, withSettings } from "./fixtures/postgres.ts";
+import { anExecution, T0 } from "../testing/factories.ts";
+import { virtualClock } from "../testing/virtual_clock.ts";
+import {
+  atEveryStatement,
+  insertForOperations,
+  leftByOperations,
+  OPERATIONS,
+  type Outcome,
+} from "./fixtures/operations.ts";
+import { isInConflict, throughConflicts, throughTroubleInBody } from "./fixtures/outage.ts";
+import {
+  assertGoesRoundLocked,
+  freshSchema,
+  inSchema,
+  POSTGRES_URL,
+  query,
+  withPostgres,
+  withSettings,
+} from "./fixtures/postgres.ts";
 import { type PgPool, postgresStore } from "./postgres.ts";
+import { MIGRATIONS } from "./sql/migrations.ts";
 
 /** A schema of the test's own, and stores on it that are closed after the test. */
 async function withSchema(
@@ -30,8 +48,11 @@ async function withSchema(
   }
 }
 
+/** What a statement fails with that is about to be sent, if it does. */
+type Failure = (text: string, client: pg.PoolClient) => Error | null | Promise<Error>;
+
 /** A pool whose clients fail when they are told to, before the statement is sent. */
-function failingPool(inner: pg.Pool, failure: (text: string) => Error | null): PgPool {
+function failingPool(inner: pg.Pool, failure: Failure): PgPool {
   return {
     options: { max: 3 },
     async connect() {
@@ -42,8 +63,9 @@ function failingPool(inner: pg.Pool, failure: (text: string) => Error | null): P
           if (typeof value !== "function") return value;
           if (name !== "query") return value.bind(target);
           return (config: string | { text: string }, ...rest: unknown[]) => {
-            const error = failure(typeof config === "string" ? config : config.text);
-            return error === null ? Reflect.apply(value, target, [config, ...rest]) : Promise.reject(error);
+            const error = failure(typeof config === "string" ? config : config.text, client);
+            if (error === null) return Reflect.apply(value, target, [config, ...rest]);
+            return Promise.resolve(error).then((told) => Promise.reject(told));
           };
         },
       });
@@ -57,15 +79,28 @@ function serverError(code: string, message = `injected ${code}`): Error {
   return Object.assign(new Error(message), { code, severity: "ERROR" });
 }
 
+/** Ends connections of this name, whatever they are doing, until it has ended 100 of them. */
+async function killBackends(killer: pg.Client, name: string): Promise<void> {
+  const killed = new Set<number>();
+  while (killed.size < 100) {
+    const { rows } = await killer.query(
+      "select pid, pg_terminate_backend(pid) from pg_stat_activity where application_name = $1",
+      [name],
+    );
+    for (const { pid } of rows) killed.add(pid);
+    await killer.query("select pg_sleep(0.003)");
+  }
+}
+
 /** Lets a pool of pg be used, with a store on it whose statements fail as they are told to. */
 async function withFailingStore(
-  failure: (text: string) => Error | null,
+  failure: Failure,
   run: (store: Store) => Promise<void>,
 ): Promise<void> {
   const { schema, drop } = await freshSchema();
   const pool = new pg.Pool({ connectionString: inSchema(schema), max: 3 });
   let isOn = false;
-  const store = postgresStore({ pool: failingPool(pool, (text) => isOn ? failure(text) : null) });
+  const store = postgresStore({ pool: failingPool(pool, (text, client) => isOn ? failure(text, client) : null) });
   try {
     await store.migrate();
     isOn = true;
@@ -79,32 +114,46 @@ async function withFailingStore(
 
 const FILTER = { partitions: ["default"], definitions: [{ name: "orders.checkout", version: 1 }], takeOver: true };
 
-/** One call of every operation, on an execution that is there and due. */
-const CALLS: Readonly<Record<string, (store: Store, id: string) => Promise<unknown>>> = {
-  insert: (store, id) => store.insert([anExecution({ id: `${id} new` })]),
-  load: (store, id) => store.load([id]),
-  status: (store, id) => store.status([id]),
-  operations: (store, id) => store.operations(id),
-  commit: (store, id) =>
-    store.commit([changeOf(anExecution({ id }), {}, { attempts: [anAttempt({ executionId: id })] })]),
-  renew: (store, id) => store.renew([{ executionId: id, token: "worker-1/a", until: T0 }]),
-  claimDue: (store) => store.claimDue({ ...FILTER, now: T0, limit: 1, patienceMs: 1_000, counted: true }),
-  nextWake: (store) => store.nextWake(FILTER),
-  touch: (store, id) => store.touch([id], T0),
-  signal: (store, id) => store.signal(aNewSignal({ executionId: id })),
-  transaction: (store, id) =>
-    store.transaction(async ({ tx, load, commit }) => {
-      await tx.query("select 1 as one");
-      const record = await load(id);
-      return await commit(changeOf(record!.execution, { currentStep: "charge" }));
-    }),
-  "workers.announce": (store) => store.workers.announce(aWorker()),
-  "workers.retire": (store) => store.workers.retire("worker-1", T0),
-  "workers.list": (store) => store.workers.list(T0),
-  "workers.unserved": (store) => store.workers.unserved({ now: T0, overdueSince: T0, limit: 1 }),
-  prune: (store) => store.prune({ finishedBefore: T0, statuses: ["completed"], limit: 1 }),
-  now: (store) => store.now(),
-};
+/** Has the server itself raise an error, which leaves a transaction of which only the end is possible. */
+async function raise(code: string, client: pg.PoolClient): Promise<Error> {
+  return await client.query(`do $$ begin raise exception using errcode = '${code}'; end $$`).then(
+    () => assert.fail("nothing was raised"),
+    (error: Error) => error,
+  );
+}
+
+const EMPTY = "truncate saga_executions, saga_step_attempts, saga_signals, saga_operations, saga_workers";
+
+/** Runs an operation, with an error at the nth statement that is sent, on rows that are those of all others. */
+function withTrouble(
+  operation: (store: Store) => Promise<unknown>,
+  { code, schema }: { readonly code: string; readonly schema: string },
+): (place: number) => Promise<Outcome> {
+  return async (place) => {
+    const pool = new pg.Pool({ connectionString: inSchema(schema), max: 3 });
+    const plain = postgresStore({ pool, clock: virtualClock(T0) });
+    await plain.migrate();
+    await pool.query(EMPTY);
+    await insertForOperations(plain);
+    let left = Infinity;
+    const failing = failingPool(pool, (text, client) => {
+      // What is undone meets nobody.
+      if (text === "rollback" || --left !== 0) return null;
+      // Told of at the end, the transaction is over.
+      return text === "commit" ? client.query("rollback").then(() => raise(code, client)) : raise(code, client);
+    });
+    const store = postgresStore({ pool: failing, clock: virtualClock(T0) });
+    await store.load([]); // the connection is looked at before
+    left = place;
+    const answer = await operation(store).catch((error) => error);
+    const wasReached = left <= 0;
+    const outcome = { answer, left: await leftByOperations(plain), wasReached };
+    await store.close();
+    await plain.close();
+    await pool.end();
+    return outcome;
+  };
+}
 
 withPostgres("what PostgreSQL does to its clients", () => {
   Deno.test("G11: 100 backends are killed under a pool of 3: the process lives, the pool refills", () =>
@@ -148,10 +197,7 @@ withPostgres("what PostgreSQL does to its clients", () => {
         work(() => store.nextWake(FILTER)),
       ]);
       try {
-        for (let killed = 0; killed < 100;) {
-          killed += (await killer.query(`select pg_terminate_backend(pid) ${backends}`, [name])).rows.length;
-          await killer.query("select pg_sleep(0.003)");
-        }
+        await killBackends(killer, name);
       } finally {
         isOver = true;
       }
@@ -168,7 +214,7 @@ withPostgres("what PostgreSQL does to its clients", () => {
       await killer.end();
     }));
 
-  Deno.test("G11: no attempt is used up by backends that are killed under an engine", () =>
+  Deno.test("G11: 100 backends that are killed under an engine with a pool of 3 use up no attempt", () =>
     withSchema(async (open) => {
       const name = `leveret_${crypto.randomUUID().slice(0, 8)}`;
       const store = open({ name });
@@ -181,15 +227,7 @@ withPostgres("what PostgreSQL does to its clients", () => {
       const killer = new pg.Client({ connectionString: POSTGRES_URL });
       await killer.connect();
       let isOver = false;
-      const killing = (async () => {
-        while (!isOver) {
-          await killer.query("select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1", [
-            name,
-          ]);
-          await killer.query("select pg_sleep(0.01)");
-        }
-      })();
-      const ids = Array.from({ length: 40 }, (_, at) => `checkout-${at}`);
+      const killing = killBackends(killer, name).finally(() => isOver = true);
       const start = async (id: string): Promise<unknown> => {
         try {
           return await engine.start(checkout, { id, input: {} });
@@ -198,9 +236,12 @@ withPostgres("what PostgreSQL does to its clients", () => {
           return await start(id);
         }
       };
-      for (const id of ids.slice(0, 20)) await start(id);
-      await Promise.all(ids.slice(20).map(start));
-      isOver = true;
+      const ids: string[] = [];
+      while (!isOver || ids.length < 40) {
+        const four = Array.from({ length: 4 }, (_, at) => `checkout-${ids.length + at}`);
+        ids.push(...four);
+        await Promise.all(four.map(start));
+      }
       await killing;
       await killer.end();
       for (const id of ids) assert.equal((await engine.wait(id)).status, "completed");
@@ -211,23 +252,45 @@ withPostgres("what PostgreSQL does to its clients", () => {
       await engine.close();
     }));
 
-  for (const code of ["40P01", "40001", "55P03"]) {
-    Deno.test(`G20: ${code} at every statement in turn is nobody's affair but the store's`, async () => {
-      const failed = new Set<string>();
-      const failOnce = (text: string) => {
-        // The end of a transaction is not sent again: the whole of it is.
-        if (failed.has(text) || /^(commit|rollback)$/.test(text)) return null;
-        failed.add(text);
-        return serverError(code);
-      };
-      await withFailingStore(failOnce, async (store) => {
-        for (const [name, call] of Object.entries(CALLS)) {
-          await store.insert([anExecution({ id: name, owner: "worker-1/a" })]);
-          const before = failed.size;
-          await call(store, name);
-          assert.ok(failed.size > before || name === "insert" || name === "load", `${name} met no failure`);
-        }
+  for (const [name, operation] of Object.entries(OPERATIONS)) {
+    for (const code of ["40P01", "40001", "55P03"]) {
+      Deno.test(`G20 postgres: ${name}() does the same when it meets ${code} at any of its statements`, async () => {
+        const { schema, drop } = await freshSchema();
+        await atEveryStatement(withTrouble(operation, { code, schema }));
+        await drop();
       });
+    }
+  }
+
+  Deno.test("G20 postgres: an engine whose statements meet conflicts all over uses up no attempt", async () => {
+    let count = 0;
+    let isOn = false;
+    const failure = (text: string, client: pg.PoolClient) => {
+      if (!isOn || text === "rollback" || !isInConflict(++count)) return null;
+      const code = count % 2 === 0 ? "40P01" : "40001";
+      return text === "commit" ? client.query("rollback").then(() => raise(code, client)) : raise(code, client);
+    };
+    await withFailingStore(failure, async (store) => {
+      const pay = "insert into paid (id) values ($1)";
+      await throughConflicts({ open: () => store, pay }, () => isOn = true);
+      isOn = false;
+    });
+    assert.ok(count > 100, `${count} statements`);
+  });
+
+  for (const [guarantee, code] of [["G12", "25006"], ["G13", "53100"]]) {
+    Deno.test(`${guarantee} postgres: a body whose statement meets ${code} is run again, and uses up no attempt`, async () => {
+      let isDown = false;
+      const failure = (text: string, client: pg.PoolClient) =>
+        isDown && text.includes("into paid") ? raise(code!, client) : null;
+      await withFailingStore(
+        failure,
+        (store) =>
+          throughTroubleInBody({ open: () => store, pay: "insert into paid (id) values ($1)" }, {
+            begin: () => isDown = true,
+            end: () => isDown = false,
+          }),
+      );
     });
   }
 
@@ -271,26 +334,19 @@ withPostgres("what PostgreSQL does to its clients", () => {
     withSchema(async (open, schema) => {
       const store = open();
       await store.migrate();
-      const executions = ["a", "b", "locked"].map((id) => anExecution({ id, owner: `worker-1/${id}` }));
-      await store.insert(executions);
-      const other = new pg.Client({ connectionString: inSchema(schema) });
-      await other.connect();
-      await other.query("begin");
-      await other.query("select 1 from saga_executions where id = 'locked' for update");
-      const isLocked = (error: unknown) =>
-        isSagaError(error, "store_unavailable") && /lock timeout/.test(error.message);
-      const until = T0 + 90_000;
-      await Promise.all([
-        assert.rejects(store.commit(executions.map((row) => changeOf(row, { currentStep: "charge" }))), isLocked),
-        assert.rejects(
-          store.renew(executions.map(({ id, owner }) => ({ executionId: id, token: owner!, until }))),
-          isLocked,
-        ),
-      ]);
-      await other.query("rollback");
-      await other.end();
-      const found = await store.load(["a", "b", "locked"]);
-      assert.deepEqual(found.map((record) => record!.execution.currentStep), ["charge", "charge", "reserve"]);
+      await assertGoesRoundLocked(store, inSchema(schema));
+    }));
+
+  Deno.test("a row that somebody keeps locked holds up no others on a pool of the user's either", () =>
+    withSchema(async (open, schema) => {
+      await open().migrate();
+      const pool = new pg.Pool({ connectionString: inSchema(schema), max: 3 });
+      const store = postgresStore({ pool });
+      await assertGoesRoundLocked(store, inSchema(schema));
+      // The user's sessions are left as they are.
+      assert.deepEqual((await pool.query("show lock_timeout")).rows, [{ lock_timeout: "0" }]);
+      await store.close();
+      await pool.end();
     }));
 
   Deno.test("a connection that is lost in a body runs the body again", () =>
@@ -358,8 +414,8 @@ withPostgres("what PostgreSQL does to its clients", () => {
     withSchema(async (open, schema) => {
       const stores = Array.from({ length: 10 }, () => open());
       await Promise.all(stores.map((store) => store.migrate()));
-      const rows = await query(inSchema(schema), "select version from leveret_schema");
-      assert.deepEqual(rows, [{ version: 1 }]);
+      const rows = await query(inSchema(schema), "select version from leveret_schema order by version");
+      assert.deepEqual(rows, MIGRATIONS.map(({ version }) => ({ version })));
       assert.deepEqual(await stores[9]!.insert([anExecution()]), [{ kind: "inserted" }]);
     }));
 

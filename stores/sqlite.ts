@@ -18,36 +18,39 @@ import {
   isFinished,
   type Operation,
 } from "../src/domain/record.ts";
-import { SagaError, show } from "../src/errors.ts";
+import { isSagaError, SagaError, show } from "../src/errors.ts";
+import type { Queries } from "../src/queries.ts";
 import type {
   Claimed,
   ClaimOptions,
   CommitAnswer,
+  DefinitionInUse,
   ExecutionStatus,
   InsertAnswer,
   Lease,
+  MigrateOptions,
   NewSignal,
   PruneOptions,
   RenewAnswer,
   SignalAnswer,
   Store,
   StoreTransaction,
+  UnfinishedOptions,
   WakeFilter,
   WorkerDirectory,
 } from "../src/store.ts";
+import { type Destination, destinationOf } from "./migrate_options.ts";
+import { anotherStores, endedInside, type Outcome, runOnce, transactionOver } from "./sql/body.ts";
+import { type Migration, migrationsOf } from "./sql/migrations.ts";
 import { Mutex } from "./sql/mutex.ts";
 import { openConnection, SqliteConnection, type Synchronous } from "./sql/sqlite_connection.ts";
 import { sqliteDialect } from "./sql/sqlite_dialect.ts";
+import { queriesOf } from "./sql/queries/queries.ts";
 import { refusalOf, translateError, troubleOf } from "./sql/sqlite_errors.ts";
 import { SqliteFile } from "./sql/sqlite_file.ts";
-import {
-  type QueryHandle,
-  runThroughQuery,
-  SqliteTransaction,
-  SqliteTx,
-  transactionOver,
-} from "./sql/sqlite_transaction.ts";
-import { storeWork } from "./sql/store_work.ts";
+import { type QueryHandle, runThroughQuery, SqliteTransaction, SqliteTx } from "./sql/sqlite_transaction.ts";
+import { optionChecks } from "./sql/store_options.ts";
+import { type StoreWork, storeWork } from "./sql/store_work.ts";
 import type { Work } from "./sql/work.ts";
 
 export type { Synchronous } from "./sql/sqlite_connection.ts";
@@ -106,6 +109,7 @@ export function sqliteHandle(tx: Tx): DatabaseSync {
 }
 
 type CheckedOptions =
+  & { readonly migrations: readonly Migration[] }
   & Required<Pick<SqliteStoreOptions, "clock" | "synchronous" | "busyTimeoutMs" | "transactionLimitMs">>
   & ({ readonly path: string; readonly database: null } | { readonly path: null; readonly database: DatabaseSync });
 
@@ -117,18 +121,18 @@ interface Budget {
   leftMs: number;
 }
 
-/** What a body made of itself; only the store's own trouble is thrown past it. */
-type Outcome<T> = { readonly value: T } | { readonly thrown: unknown };
-
 class SqliteStore implements Store {
   readonly kind = "sqlite";
   readonly transactional = true;
   readonly workers: WorkerDirectory;
+  readonly queries: Queries;
 
   readonly #options: CheckedOptions;
   /** What messages call the database. */
   readonly #where: string;
-  readonly #work = storeWork(sqliteDialect);
+  readonly #work: StoreWork;
+  /** Where the tables have to be. */
+  readonly #newest: Destination;
   readonly #mutex = new Mutex();
   /** Tells a call from inside a body, which would wait for itself. */
   readonly #inside = new AsyncLocalStorage<SqliteTransaction>();
@@ -138,16 +142,22 @@ class SqliteStore implements Store {
   #connection: SqliteConnection | null = null;
   #transaction: SqliteTransaction | null = null;
   #isClosed = false;
+  /** Whether the tables may be of another version, though they were brought to ours. */
+  #isToBeMigrated = false;
 
   constructor(options: CheckedOptions) {
     this.#options = options;
+    this.#work = storeWork(sqliteDialect, options.migrations);
+    this.#newest = destinationOf(undefined, this.#work.newest);
     this.#where = options.path === null ? "the SQLite database" : `the SQLite file ${show(options.path)}`;
-    const { workers } = this.#work;
+    const { workers, queries } = this.#work;
+    this.queries = queriesOf(queries, (work) => this.#read(work));
     this.workers = {
       announce: async (worker) => await this.#write(workers.announce(worker)),
       retire: (id, now) => this.#write(workers.retire(id, now)),
       list: (now) => this.#read(workers.list(now)),
-      unserved: async (options) => await this.#read(workers.unserved({ ...options, limit: checkLimit(options.limit) })),
+      unserved: async (options) =>
+        await this.#read(workers.unserved({ ...options, limit: checks.limit(options.limit) })),
     };
   }
 
@@ -167,6 +177,14 @@ class SqliteStore implements Store {
 
   status(ids: readonly string[]): Promise<readonly (ExecutionStatus | null)[]> {
     return this.#read(this.#work.status(ids));
+  }
+
+  versionsInUse(): Promise<readonly DefinitionInUse[]> {
+    return this.#read(this.#work.versionsInUse());
+  }
+
+  unfinished(options: UnfinishedOptions): Promise<readonly string[]> {
+    return this.#read(this.#work.unfinished(options));
   }
 
   operations(id: string): Promise<readonly Operation[]> {
@@ -190,7 +208,7 @@ class SqliteStore implements Store {
   }
 
   async claimDue(options: ClaimOptions): Promise<readonly Claimed[]> {
-    const claim = this.#work.claimDue({ ...options, limit: checkLimit(options.limit) });
+    const claim = this.#work.claimDue({ ...options, limit: checks.limit(options.limit) });
     // A worker with nothing to do reads one row, and leaves the write lock to the others.
     const wakeAt = await this.nextWake(options);
     return wakeAt === null || wakeAt > options.now ? [] : await this.#write(claim);
@@ -217,7 +235,7 @@ class SqliteStore implements Store {
 
   async prune(options: PruneOptions): Promise<number> {
     const statuses = options.statuses.filter(isFinished);
-    return await this.#write(this.#work.prune({ ...options, statuses, limit: checkLimit(options.limit) }));
+    return await this.#write(this.#work.prune({ ...options, statuses, limit: checks.limit(options.limit) }));
   }
 
   /** The time, if the file can be opened and read: probes and workers learn from it how the database does. */
@@ -228,8 +246,12 @@ class SqliteStore implements Store {
     return this.#options.clock.now();
   }
 
-  async migrate(): Promise<void> {
-    await this.#change((connection) => this.#migrate(connection));
+  async migrate(options?: MigrateOptions): Promise<void> {
+    const destination = destinationOf(options, this.#work.newest);
+    await this.#use((connection) => {
+      this.#checkFile();
+      this.#migrate(connection, destination);
+    }, destination);
   }
 
   async close(): Promise<void> {
@@ -275,10 +297,12 @@ class SqliteStore implements Store {
     await this.#mutex.run(() =>
       this.#translated(async () => {
         try {
-          const connection = this.#connection ?? await this.#open();
+          const connection = this.#connection ?? await this.#open(this.#newest);
           this.#checkFile();
           connection.join(this.#work.isPending());
         } catch (error) {
+          // Migrated by others since: whatever is asked next has to hear it as well.
+          if (isSagaError(error, "schema_newer")) this.#isToBeMigrated = true;
           // Somebody else's lock tells that the database is there. Who holds it may wait for this answer.
           if (!this.#isLock(error)) throw error;
         }
@@ -287,11 +311,20 @@ class SqliteStore implements Store {
   }
 
   /** Gives a section the connection for itself, again and again while another process has the file locked. */
-  async #use<T>(section: (connection: SqliteConnection) => T | Promise<T>): Promise<T> {
+  async #use<T>(
+    section: (connection: SqliteConnection) => T | Promise<T>,
+    destination: Destination = this.#newest,
+  ): Promise<T> {
     this.#refuseClosed();
     this.#refuseInside();
     return await this.#mutex.run(() =>
-      this.#translated(() => this.#retry(async () => await section(this.#connection ?? await this.#open())))
+      this.#translated(() =>
+        this.#retry(async () => {
+          const connection = this.#connection ?? await this.#open(destination);
+          if (this.#isToBeMigrated) this.#migrate(connection, destination);
+          return await section(connection);
+        })
+      )
     );
   }
 
@@ -337,13 +370,13 @@ class SqliteStore implements Store {
     throw fileReplaced(this.#where);
   }
 
-  async #open(): Promise<SqliteConnection> {
+  async #open(destination: Destination): Promise<SqliteConnection> {
     const { path, database, synchronous } = this.#options;
     // A store that has had a file does not begin an empty one: what was in it would seem never to have been.
     if (this.#file.state === "gone") throw fileGone(this.#where);
     const connection = path === null ? new SqliteConnection(database) : await openConnection(path, synchronous);
     try {
-      this.#migrate(connection);
+      this.#migrate(connection, destination);
     } catch (error) {
       if (path !== null) connection.database.close();
       throw error;
@@ -353,10 +386,12 @@ class SqliteStore implements Store {
     return connection;
   }
 
-  #migrate(connection: SqliteConnection): void {
+  #migrate(connection: SqliteConnection, destination: Destination): void {
     // Read first: of ten processes that start together nine, and later all, find nothing to do and lock nothing.
-    if (!connection.read(this.#work.isPending())) return;
-    connection.write(this.#work.migrate(this.#options.clock.now()));
+    if (!connection.read(this.#work.isThere(destination))) {
+      connection.write(this.#work.migrate(this.#options.clock.now(), destination));
+    }
+    this.#isToBeMigrated = destination.target < this.#newest.target;
   }
 
   /** Lets go of the connection. What is in memory only, or the caller's, would not come back by opening it anew. */
@@ -384,11 +419,11 @@ class SqliteStore implements Store {
       overtime.reject(tookTooLong(transactionLimitMs));
     });
     try {
-      const running = this.#inside.run(transaction, async () => await body(transaction));
-      const outcome = await Promise.race([running, overtime.promise])
-        .then((value): Outcome<T> => ({ value }), (thrown): Outcome<T> => ({ thrown }));
+      const running = this.#inside.run(transaction, () => runOnce(body, transaction));
+      const outcome = await Promise.race([running, overtime.promise.catch((thrown): Outcome<T> => ({ thrown }))]);
       transaction.end();
       if (transaction.conflict !== null) throw transaction.conflict;
+      if ("thrown" in outcome && transaction.outage !== null) throw transaction.outage;
       // Whatever was thrown is the body's: it may speak of another database's locks, or of none.
       if ("thrown" in outcome) return outcome;
       if (connection.database.isTransaction === false) return { thrown: endedInside() };
@@ -426,12 +461,12 @@ class SqliteStore implements Store {
   #ownTransaction(tx: SqliteTx): SqliteTransaction {
     if (tx.isOver) throw transactionOver();
     if (this.#transaction?.tx === tx) return this.#transaction;
-    throw new SagaError("transactions_unsupported", "Cannot insert within the transaction: it is another store's");
+    throw anotherStores();
   }
 
   #connectionOf(database: DatabaseSync): SqliteConnection {
     if (database.isTransaction === false) {
-      throw invalidOptions("tx: the connection has no open transaction, so begin one first");
+      throw checks.invalid("tx: the connection has no open transaction, so begin one first");
     }
     if (database === this.#connection?.database) return this.#connection;
     const known = this.#handed.get(database) ?? new SqliteConnection(database);
@@ -454,54 +489,38 @@ class SqliteStore implements Store {
   }
 }
 
+const checks = optionChecks("the SQLite store");
+
 function checkOptions(options: SqliteStoreOptions): CheckedOptions {
   if (typeof options !== "object" || options === null) {
-    throw invalidOptions(`${show(options)} is no object of options; give it a path, as in { path: "sagas.sqlite" }`);
+    throw checks.invalid(`${show(options)} is no object of options; give it a path, as in { path: "sagas.sqlite" }`);
   }
   const { path, database, clock = systemClock, synchronous = "FULL", ...rest } = options;
   const { busyTimeoutMs = 10_000, transactionLimitMs = 5_000, ...unknown } = rest;
-  const [unknownKey] = Object.keys(unknown);
-  if (unknownKey !== undefined) throw invalidOptions(`there is no option ${show(unknownKey)}`);
-  if (!isClock(clock)) throw invalidOptions(`clock: ${show(clock)} has no now() and setTimer()`);
+  checks.refuseUnknown(unknown);
+  if (!isClock(clock)) throw checks.invalid(`clock: ${show(clock)} has no now() and setTimer()`);
   if (!SYNCHRONOUS.includes(synchronous)) {
-    throw invalidOptions(`synchronous: ${show(synchronous)} is none of FULL, NORMAL, EXTRA`);
+    throw checks.invalid(`synchronous: ${show(synchronous)} is none of FULL, NORMAL, EXTRA`);
   }
   for (const [name, value] of Object.entries({ busyTimeoutMs, transactionLimitMs })) {
-    if (!Number.isFinite(value) || value <= 0) throw invalidOptions(`${name}: ${show(value)} is no positive number`);
+    if (!Number.isFinite(value) || value <= 0) throw checks.invalid(`${name}: ${show(value)} is no positive number`);
   }
-  const checked = { clock, synchronous, busyTimeoutMs, transactionLimitMs };
-  if (path !== undefined && database !== undefined) throw invalidOptions("give either path or database");
+  const checked = { clock, synchronous, busyTimeoutMs, transactionLimitMs, migrations: migrationsOf(options) };
+  if (path !== undefined && database !== undefined) throw checks.invalid("give either path or database");
   if (database !== undefined) {
-    if (!isDatabase(database)) throw invalidOptions("database: it is no DatabaseSync of node:sqlite");
+    if (!isDatabase(database)) throw checks.invalid("database: it is no DatabaseSync of node:sqlite");
     return { ...checked, path: null, database };
   }
-  if (typeof path !== "string" || path === "") throw invalidOptions(`path: ${show(path)} names no file`);
+  if (typeof path !== "string" || path === "") throw checks.invalid(`path: ${show(path)} names no file`);
   return { ...checked, path, database: null };
 }
 
 const SYNCHRONOUS: readonly Synchronous[] = ["FULL", "NORMAL", "EXTRA"];
 
-/** A negative limit would mean "all" to SQLite. */
-function checkLimit(limit: number): number {
-  if (Number.isSafeInteger(limit) && limit >= 1) return limit;
-  throw invalidOptions(`limit: ${show(limit)} is no whole number from 1`);
-}
-
-function invalidOptions(what: string): SagaError {
-  return new SagaError("invalid_options", `Cannot use the SQLite store: ${what}`);
-}
-
 function tookTooLong(limitMs: number): SagaError {
   return new SagaError(
     "transaction_over",
     `Cannot commit the transaction: its body took longer than ${limitMs} ms; do slow work before or after it`,
-  );
-}
-
-function endedInside(): SagaError {
-  return new SagaError(
-    "transaction_over",
-    "Cannot commit the transaction: it was ended inside its body; return to commit it, throw to undo it",
   );
 }
 

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { isSagaError } from "../src/errors.ts";
 import { anExecution } from "../testing/factories.ts";
+import { assertRefusesLimits } from "./fixtures/pair.ts";
 import { sqliteStore, type SqliteStoreOptions } from "./sqlite.ts";
 
 Deno.test("sqliteStore() refuses options that are wrong, and names them", () => {
@@ -30,17 +31,8 @@ Deno.test("sqliteStore() refuses options that are wrong, and names them", () => 
   }
 });
 
-Deno.test("claimDue(), prune() and unserved() refuse limits that SQLite would take for all or for nothing", async () => {
-  const store = sqliteStore({ path: ":memory:" });
-  const filter = { partitions: ["default"], definitions: [], takeOver: true, now: 0, patienceMs: 1, counted: true };
-  for (const limit of [-1, 0, 1.5, NaN, Infinity, "3" as never]) {
-    const isRefusal = (error: unknown) => isSagaError(error, "invalid_options") && /limit/.test(error.message);
-    await assert.rejects(store.claimDue({ ...filter, limit }), isRefusal);
-    await assert.rejects(store.prune({ finishedBefore: 0, statuses: ["completed"], limit }), isRefusal);
-    await assert.rejects(store.workers.unserved({ now: 0, overdueSince: 0, limit }), isRefusal);
-  }
-  await store.close();
-});
+Deno.test("claimDue(), prune() and unserved() of SQLite refuse limits that are no whole number from 1", () =>
+  assertRefusesLimits(sqliteStore({ path: ":memory:" })));
 
 Deno.test('sqliteStore({ path: ":memory:" }) keeps what it is given until it is closed', async () => {
   const store = sqliteStore({ path: ":memory:" });

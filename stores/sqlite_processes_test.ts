@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { sqliteStore } from "./sqlite.ts";
-import { MIGRATIONS } from "./sql/schema.ts";
+import { MIGRATIONS } from "./sql/migrations.ts";
 
 const SCRIPT = new URL("./fixtures/sqlite_process.ts", import.meta.url).pathname;
 

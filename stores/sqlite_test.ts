@@ -1,5 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { storeConformance, type StoreConformanceOptions } from "../testing/store_conformance.ts";
+import { pairOf } from "./fixtures/pair.ts";
 import { sqliteStore, type SqliteStoreOptions } from "./sqlite.ts";
 
 // No `conflict`: what a body throws is its own; sqlite_trouble_test.ts has locks met by its statements.
@@ -13,17 +14,10 @@ function openPair(connect: (path: string) => SqliteStoreOptions): StoreConforman
   return async () => {
     const folder = await Deno.makeTempDir();
     const options = [connect(`${folder}/saga.db`), connect(`${folder}/saga.db`)];
-    const [first, second] = options.map((each) => sqliteStore(each));
-    return {
-      first: first!,
-      second: second!,
-      async close() {
-        await first!.close();
-        await second!.close();
-        for (const { database } of options) database?.close();
-        await Deno.remove(folder, { recursive: true });
-      },
-    };
+    return pairOf(options.map((each) => sqliteStore(each)), async () => {
+      for (const { database } of options) database?.close();
+      await Deno.remove(folder, { recursive: true });
+    });
   };
 }
 

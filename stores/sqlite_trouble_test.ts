@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { changeOf } from "../src/domain/change.ts";
 import { isSagaError } from "../src/errors.ts";
-import type { Store } from "../src/store.ts";
-import { anAttempt, aNewSignal, anExecution, anOperation, aWorker, T0 } from "../testing/factories.ts";
+import { anAttempt, anExecution, T0 } from "../testing/factories.ts";
 import { virtualClock } from "../testing/virtual_clock.ts";
+import { atEveryStatement, insertForOperations, leftByOperations, OPERATIONS } from "./fixtures/operations.ts";
+import { isInConflict, throughConflicts, throughTroubleInBody } from "./fixtures/outage.ts";
 import { sqliteHandle, sqliteStore } from "./sqlite.ts";
 
 /** A folder of its own for a test, gone with it. */
@@ -43,7 +44,7 @@ Deno.test("a path in a folder that does not exist is store_unavailable until the
 for (
   const [kind, name] of [["table", "saga_executions"], ["view", "saga_signals"], ["index", "saga_executions_wake"]]
 ) {
-  Deno.test(`somebody else's ${kind} under a name of the store's is schema_missing, in one sentence that names it`, () =>
+  Deno.test(`somebody else's ${kind} under a name of the store's is schema_unfit, in one sentence that names it`, () =>
     withFolder(async (folder) => {
       using other = new DatabaseSync(`${folder}/saga.db`);
       other.exec("create table notes (id text)");
@@ -51,9 +52,8 @@ for (
       other.exec(`create ${kind} ${name} ${columns}`);
       const store = sqliteStore({ path: `${folder}/saga.db` });
       await assert.rejects(store.load(["a"]), (error) => {
-        assert.ok(isSagaError(error, "schema_missing"));
-        assert.match(error.message, new RegExp(`^Cannot make the tables in .*saga\\.db.*${name}.*rename it`));
-        assert.ok(error.cause instanceof Error);
+        assert.ok(isSagaError(error, "schema_unfit"));
+        assert.match(error.message, new RegExp(`^Cannot make the tables.*${name}.*rename it`));
         return true;
       });
       await store.close();
@@ -145,83 +145,81 @@ Deno.test("a full database inside a body is store_full, and undoes what the body
     await store.close();
   }));
 
-/** A connection that reports a lock once, at the `place`th statement that it is to run. */
-function lockedOnce(database: DatabaseSync, place: number): { database: DatabaseSync; wasReached(): boolean } {
-  let left = place;
-  const check = () => {
-    if (--left === 0) throw Object.assign(new Error("database is locked"), { errcode: 5 });
+/** A connection that reports a lock at those of its statements, counted from 1, that it is told to. */
+function lockedAt(database: DatabaseSync, isLocked: (place: number) => boolean): DatabaseSync {
+  let place = 0;
+  return failingAt(database, () => isLocked(++place) ? { errcode: 5, message: "database is locked" } : null);
+}
+
+/** A connection whose statements fail as they are told to. */
+function failingAt(
+  database: DatabaseSync,
+  failure: (sql: string) => { readonly errcode: number; readonly message: string } | null,
+): DatabaseSync {
+  const check = (sql: string) => {
+    const error = failure(sql);
+    if (error !== null) throw Object.assign(new Error(error.message), error);
   };
-  const watched = new Proxy(database, {
+  return new Proxy(database, {
     get(target, property) {
       const value = Reflect.get(target, property, target);
       if (property !== "prepare") return typeof value === "function" ? value.bind(target) : value;
       return (sql: string) => {
         const statement = target.prepare(sql);
+        // What is undone needs no lock.
+        if (sql.startsWith("rollback")) return statement;
         return {
           sourceSQL: statement.sourceSQL,
-          all: (...values: never[]) => (check(), statement.all(...values)),
-          run: (...values: never[]) => (check(), statement.run(...values)),
+          all: (...values: never[]) => (check(sql), statement.all(...values)),
+          run: (...values: never[]) => (check(sql), statement.run(...values)),
         };
       };
     },
   });
-  return { database: watched, wasReached: () => left <= 0 };
-}
-
-const filter = { partitions: ["default"], definitions: [{ name: "orders.checkout", version: 1 }], takeOver: true };
-
-const OPERATIONS: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {
-  insert: (store) => store.insert([anExecution({ id: "new" }), anExecution({ id: "open" })]),
-  load: (store) => store.load(["open", "idle"]),
-  commit: (store) =>
-    store.commit([
-      changeOf(anExecution({ id: "open", owner: "w/a" }), { owner: null }, {
-        attempts: [anAttempt({ executionId: "open" })],
-        operations: [anOperation({ executionId: "open" })],
-      }),
-      changeOf(anExecution({ id: "idle" }), { currentStep: "charge" }),
-      changeOf(anExecution({ id: "missing" }), {}),
-    ]),
-  renew: (store) => store.renew([{ executionId: "open", token: "w/a", until: T0 + 90_000 }]),
-  claimDue: (store) => store.claimDue({ ...filter, now: T0, limit: 5, patienceMs: 1_000, counted: true }),
-  signal: (store) => store.signal(aNewSignal({ executionId: "idle", signalId: "s1" })),
-  "workers.announce": (store) => store.workers.announce(aWorker()),
-  transaction: (store) =>
-    store.transaction(async ({ tx, load, commit }) => {
-      await tx.query("update saga_executions set trace = 'a' where id = ?", ["idle"]);
-      const record = await load("idle");
-      return await commit(changeOf(record!.execution, { currentStep: "charge" }));
-    }),
-  prune: (store) => store.prune({ finishedBefore: T0 + 60_000, statuses: ["completed"], limit: 5 }),
-};
-
-/** What an operation answers and leaves behind, with a lock at the given statement. */
-async function outcomeOf(
-  operation: (store: Store) => Promise<unknown>,
-  place: number,
-): Promise<{ readonly outcome: unknown; readonly wasReached: boolean }> {
-  using database = new DatabaseSync(":memory:");
-  const clock = virtualClock(T0);
-  const plain = sqliteStore({ database, clock });
-  await plain.insert([
-    anExecution({ id: "open", owner: "w/a" }),
-    anExecution({ id: "idle" }),
-    anExecution({ id: "done", status: "completed" }),
-  ]);
-  const locked = lockedOnce(database, place);
-  const store = sqliteStore({ database: locked.database, clock });
-  const answer = await operation(store);
-  const stored = await plain.load(["open", "idle", "done", "new"]);
-  return { outcome: { answer, stored }, wasReached: locked.wasReached() };
 }
 
 for (const [name, operation] of Object.entries(OPERATIONS)) {
-  Deno.test(`G20: ${name}() does the same when a lock is met at any of its statements`, async () => {
-    const undisturbed = await outcomeOf(operation, Infinity);
-    for (let place = 1;; place++) {
-      const { outcome, wasReached } = await outcomeOf(operation, place);
-      assert.deepEqual(outcome, undisturbed.outcome, `statement ${place}`);
-      if (!wasReached) break;
-    }
+  Deno.test(`G20: ${name}() does the same when a lock is met at any of its statements`, () =>
+    atEveryStatement(async (place) => {
+      using database = new DatabaseSync(":memory:");
+      const clock = virtualClock(T0);
+      const plain = sqliteStore({ database, clock });
+      await insertForOperations(plain);
+      let wasReached = false;
+      const locked = lockedAt(database, (at) => {
+        wasReached ||= at === place;
+        return at === place;
+      });
+      const answer = await operation(sqliteStore({ database: locked, clock }));
+      return { answer, left: await leftByOperations(plain), wasReached };
+    }));
+}
+
+Deno.test("G20: an engine whose statements meet locks all over uses up no attempt", async () => {
+  using database = new DatabaseSync(":memory:");
+  let count = 0;
+  let isOn = false;
+  const store = sqliteStore({ database: lockedAt(database, () => isOn && isInConflict(++count)) });
+  await throughConflicts({ open: () => store, pay: "insert into paid (id) values (?)" }, () => isOn = true);
+  assert.ok(count > 100, `${count} statements`);
+  await store.close();
+});
+
+for (
+  const [guarantee, errcode, message] of [
+    ["G12", 8, "attempt to write a readonly database"],
+    ["G13", 13, "database or disk is full"],
+  ] as const
+) {
+  Deno.test(`${guarantee} sqlite: a body whose statement meets ${errcode} is run again, and uses up no attempt`, async () => {
+    using database = new DatabaseSync(":memory:");
+    let isDown = false;
+    const failing = failingAt(database, (sql) => isDown && sql.includes("into paid") ? { errcode, message } : null);
+    const store = sqliteStore({ database: failing });
+    await throughTroubleInBody({ open: () => store, pay: "insert into paid (id) values (?)" }, {
+      begin: () => isDown = true,
+      end: () => isDown = false,
+    });
+    await store.close();
   });
 }

@@ -36,6 +36,26 @@ export const BROKEN_STORES: readonly BrokenStore[] = [
       }),
   },
   {
+    fault: "cuts names to 255 characters",
+    caughtBy: [
+      "G24 an id with 300 characters of one byte is kept whole or refused, never cut",
+      "G24 an id with 300 characters of two bytes is kept whole or refused, never cut",
+    ],
+    wrap: (store) =>
+      override(store, {
+        insert: (executions, tx) => store.insert(executions.map((row) => ({ ...row, id: row.id.slice(0, 255) })), tx),
+        load: (ids) => store.load(ids.map((id) => id.slice(0, 255))),
+      }),
+  },
+  {
+    fault: "cuts names at a NUL",
+    caughtBy: ["G24 an id with a NUL within is kept whole or refused, never cut"],
+    wrap: (store) =>
+      override(store, {
+        insert: (executions, tx) => store.insert(executions.map((row) => ({ ...row, id: row.id.split("\0")[0]! })), tx),
+      }),
+  },
+  {
     fault: "claims twice",
     caughtBy: [
       "claimDue() leaves what it handed out alone until its new wake time",
@@ -372,6 +392,8 @@ function override(store: Store, operations: Partial<Store>): Store {
     insert: (executions, tx) => store.insert(executions, tx),
     load: (ids) => store.load(ids),
     status: (ids) => store.status(ids),
+    versionsInUse: () => store.versionsInUse(),
+    unfinished: (options) => store.unfinished(options),
     operations: (id) => store.operations(id),
     commit: (changes) => store.commit(changes),
     renew: (leases) => store.renew(leases),
@@ -382,7 +404,7 @@ function override(store: Store, operations: Partial<Store>): Store {
     transaction: (body) => store.transaction(body),
     prune: (options) => store.prune(options),
     now: () => store.now(),
-    migrate: () => store.migrate(),
+    migrate: (options) => store.migrate(options),
     close: () => store.close(),
     ...operations,
   };

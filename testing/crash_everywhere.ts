@@ -1,4 +1,4 @@
-/** Crashes a saga everywhere, and shows which of its steps do not stand it. */
+/** Crashes a saga or a workflow everywhere, and shows which of its steps do not stand it. */
 
 import { optionsAt, type Place, refusal, wholeNumberAt } from "../src/definition/check.ts";
 import { type Duration, durationMs } from "../src/definition/duration.ts";
@@ -30,12 +30,12 @@ export type { ProblemKind } from "./crash_everywhere/judge.ts";
 export { CrashEverywhereError, type CrashFinding, type CrashReport } from "./crash_everywhere/report.ts";
 export type { CrashSignal } from "./crash_everywhere/run.ts";
 
-/** How to crash a saga everywhere. */
+/** How to crash a saga or a workflow everywhere. */
 export interface CrashOptions<Input, Resources> {
   /** What each run is started with. */
   readonly input: Input;
   /**
-   * Makes what the saga's code is handed, afresh for each run: the services with their effects, which outlive the
+   * Makes what the code is handed, afresh for each run: the services with their effects, which outlive the
    * processes that crash. Code that has to wait does so on the clock. Points are put around their functions, too.
    */
   readonly resources?: (world: CrashWorld) => Resources | Promise<Resources>;
@@ -46,11 +46,13 @@ export interface CrashOptions<Input, Resources> {
   readonly ledger?: (resources: Resources) => unknown;
   /** Looks at a run itself, beside the ledger or instead of it, and throws if something is wrong. */
   readonly check?: (run: CrashRun<Resources>) => unknown;
-  /** Signals that the saga waits for. */
+  /** What a workflow calls: the definitions of its `flow.call()`. */
+  readonly definitions?: readonly AnyDefinition[];
+  /** Signals that it waits for. */
   readonly signals?: readonly CrashSignal[];
   /** How each run is started beyond its input. */
   readonly start?: Pick<StartOptions<Input>, "activeKey" | "partition" | "resource">;
-  /** Makes a store for each run: a memory store if not given. A saga with transactional steps needs one with SQL. */
+  /** Makes a store for each run: a memory store if not given. Transactional steps need one with SQL. */
   readonly store?: (clock: Clock) => Store | Promise<Store>;
   /** Kinds of faults: all if not given. */
   readonly kinds?: readonly FaultKind[];
@@ -76,6 +78,8 @@ export interface CrashRun<Resources> {
   readonly execution: Execution;
   /** Its attempts, in the order in which they ended. */
   readonly attempts: readonly Attempt[];
+  /** The executions that it has called, and those that these have called. */
+  readonly children: readonly Pick<CrashRun<never>, "execution" | "attempts">[];
   /** What the steps were handed, without points. */
   readonly resources: Resources;
   /** What went wrong on purpose: `crash at step.charge.run#1:after`; empty for the run without faults. */
@@ -84,7 +88,7 @@ export interface CrashRun<Resources> {
   readonly passed: readonly (readonly string[])[];
 }
 
-/** The `resources` are required where the saga needs any. */
+/** The `resources` are required where the definition needs any. */
 export type CrashOptionsOf<D extends AnyDefinition, Resources> =
   & CrashOptions<InputOf<D>, Resources>
   & (keyof ResourcesOf<D> extends never ? unknown
@@ -95,6 +99,7 @@ const KEYS = [
   "resources",
   "ledger",
   "check",
+  "definitions",
   "signals",
   "start",
   "store",
@@ -108,13 +113,13 @@ const KEYS = [
 const DEFAULT_WITHIN = "7d";
 
 /**
- * Runs a saga once without faults, and then once for each fault that can occur: the process dies at a point, a call is
+ * Runs a saga or a workflow once without faults, and then once for each fault that can occur: the process dies at a point, a call is
  * refused there, or its answer is lost, before and after every call to the store, the exchange, the resources and the
- * saga's code. Then once for each pair of faults, of crashes that leave the same behind only one. A process that died is
+ * code of its steps. Then once for each pair of faults, of crashes that leave the same behind only one. A process that died is
  * followed by another one, which takes over when the lease has ended. Time is virtual: a run takes a few milliseconds.
  *
  * In each run the effects must be the same as without faults. Where the faults have used up the tries or the time of a
- * step, the saga may turn back: then they must be those of a run in which just this step is refused. What differs is an
+ * step, it may turn back, or take another way around: then they must be those of a run in which just this step is refused. What differs is an
  * effect that was lost or doubled, or an undo that is missing. Two faults are tried once every single one passes.
  *
  * A step passes if it takes effect once for its `key`, however often it runs; an undo if it can be repeated.
@@ -146,12 +151,48 @@ const DEFAULT_WITHIN = "7d";
  *   return true;
  * });
  * ```
+ *
+ * @example A workflow with a parallel, a signal, and a call of another definition
+ * ```ts
+ * import { type Flow, workflow } from "@leveret/saga";
+ * import { crashEverywhere, type Shop, shop } from "@leveret/saga/testing";
+ * import assert from "node:assert/strict";
+ *
+ * type Services = { office: Shop };
+ * const undo = ({ resources, stepKey }: { resources: Services; stepKey: string }) => resources.office.takeBack(stepKey);
+ *
+ * const desk = workflow("desk.prepare", async (flow: Flow<Services>, { who }: { who: string }) => {
+ *   await flow.step("desk", ({ key, resources }) => resources.office.perform(key, `desk of ${who}`), { undo });
+ * });
+ * const onboard = workflow("users.onboard", async (flow: Flow<Services>, { who }: { who: string }) => {
+ *   await flow.parallel("accounts", (parallel) => ({
+ *     mail: parallel.step(({ key, resources }) => resources.office.perform(key, `mail of ${who}`), { undo }),
+ *     chat: parallel.step(({ key, resources }) => resources.office.perform(key, `chat of ${who}`), { undo }),
+ *   }));
+ *   await flow.waitFor("signed", { timeout: "30d" });
+ *   await flow.call(desk, { who });
+ * });
+ *
+ * const report = await crashEverywhere(onboard, {
+ *   input: { who: "ada" },
+ *   definitions: [desk],
+ *   signals: [{ name: "signed" }],
+ *   resources: () => ({ office: shop() }),
+ *   ledger: ({ office }) => office.standing.map(({ what }) => what),
+ *   pairs: 100,
+ * });
+ * assert.equal(report.end, "completed");
+ * ```
  */
 export async function crashEverywhere<const D extends AnyDefinition, Resources extends ResourcesOf<D> = ResourcesOf<D>>(
   definition: D,
   options: CrashOptionsOf<D, Resources>,
 ): Promise<CrashReport> {
-  const place: Place = { code: "invalid_options", action: `crash saga "${definition.name}"`, path: "options" };
+  const place: Place = {
+    code: "invalid_options",
+    action: `crash ${definition.kind} "${definition.name}"`,
+    path: "options",
+  };
   const checked = checkOptions(place, options);
   const setup = setupOf(definition, options, checked.withinMs);
   const clean = await runOnce(setup);
@@ -177,6 +218,7 @@ export async function crashEverywhere<const D extends AnyDefinition, Resources e
   for (const faults of pairs) await look(await runOnce(setup, { faults }));
   const report = reportOf({
     saga: definition.name,
+    kind: definition.kind,
     end: clean.record?.execution.status ?? "",
     points,
     singles: singles.length,
@@ -205,7 +247,14 @@ async function checkFails<Resources>(
   const { attempts, execution } = ran.record;
   try {
     const resources = ran.resources as Resources;
-    await check({ execution, attempts, resources, faults: ran.faults.map(describeFault), passed: ran.passed });
+    await check({
+      execution,
+      attempts,
+      children: ran.children,
+      resources,
+      faults: ran.faults.map(describeFault),
+      passed: ran.passed,
+    });
     return [];
   } catch (error) {
     return [{ kind: "check", details: [error instanceof Error ? error.message : String(error)] }];
@@ -219,6 +268,7 @@ function setupOf<D extends AnyDefinition, Resources>(
 ): RunSetup {
   return {
     definition,
+    called: options.definitions ?? [],
     input: options.input,
     start: options.start ?? {},
     resources: options.resources ?? (() => ({})),
@@ -237,7 +287,10 @@ interface Checked {
 }
 
 function checkOptions(place: Place, options: unknown): Checked {
-  const { check, kinds, ledger, pairs, within } = optionsAt(place, options, KEYS);
+  const { check, definitions, kinds, ledger, pairs, within } = optionsAt(place, options, KEYS);
+  if (definitions !== undefined && !Array.isArray(definitions)) {
+    throw refusal({ ...place, path: "options.definitions" }, definitions, "use a list of definitions");
+  }
   if (typeof check !== "function" && typeof ledger !== "function") {
     throw refusal({ ...place, path: "options.ledger" }, ledger, "give a ledger, a check, or both");
   }

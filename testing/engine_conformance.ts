@@ -18,6 +18,7 @@ import { turnCases } from "./engine_conformance/turns.ts";
 import { undoCases } from "./engine_conformance/undo.ts";
 import { valueCases } from "./engine_conformance/values.ts";
 import { watchingCases } from "./engine_conformance/watching.ts";
+import { workflowCases } from "./engine_conformance/workflows.ts";
 import { type EngineStores, World } from "./engine_conformance/world.ts";
 
 export type { EngineStores } from "./engine_conformance/world.ts";
@@ -94,6 +95,7 @@ export function engineConformance(
   valueCases(cases);
   transactionCases(cases);
   badInputCases(cases);
+  workflowCases(cases);
 }
 
 async function runCase(

@@ -139,6 +139,7 @@ const RUNNING: Execution = {
   signalsSeen: 0,
   openUndo: null,
   openKind: null,
+  openBranches: null,
   request: null,
   resumeCount: 0,
   deadlineAt: null,

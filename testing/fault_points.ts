@@ -23,7 +23,10 @@ export interface FaultPoints {
   exchange(exchange: Exchange): Exchange;
   /** The clock, whose timers end with the process. Without it a process that has crashed goes on setting timers. */
   clock(clock: Clock): Clock;
-  /** The definition, with points around its code: `step.charge.run#1:before`, `step.charge.undo#1:after`. */
+  /**
+   * The definition, with points around its code: `step.charge.run#1:before`, `step.charge.undo#1:after`. Those of a
+   * workflow are named alike, also `step.<parallel>/<branch>.run` and `step.~completed.run` of its hook.
+   */
   definition<D extends Definition>(definition: D): D;
   /**
    * The resources, with points around their functions, at most three levels deep: `resources.bank.charge#1:after`.

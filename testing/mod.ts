@@ -10,6 +10,7 @@ export * from "./exchange_conformance.ts";
 export * from "./factories.ts";
 export * from "./shop.ts";
 export * from "./fake_exchange.ts";
+export * from "./query_conformance.ts";
 export * from "./store_conformance.ts";
 export * from "./virtual_clock.ts";
 export { findTransitionViolation, findViolation, rebuildContext } from "../src/domain/invariants.ts";

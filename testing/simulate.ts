@@ -19,7 +19,7 @@ import type { Store } from "../src/store.ts";
 import { type Faults, WORST_FAULTS } from "./simulate/faults.ts";
 import { formatHistory, relevantLines } from "./simulate/history.ts";
 import { referenceStore, type RunEnd, runOnce, type RunOptions } from "./simulate/run.ts";
-import { sagasByChance } from "./simulate/sagas.ts";
+import { scenarioByChance } from "./simulate/by_chance.ts";
 import type { Scenario, SimulatedRun } from "./simulate/scenario.ts";
 import { shorten } from "./simulate/shorten.ts";
 import type { HistoryLine } from "./simulate/world.ts";
@@ -41,13 +41,13 @@ export interface SimulateOptions {
   /** Everything that happens follows from it; 1 if not given. */
   readonly seed?: number;
   /**
-   * The sagas, what is started and what is checked. Made anew for each run, since shortening a history takes many of
-   * them: whatever a run changes belongs inside. Without it, sagas of any shape are made by chance.
+   * The definitions, what is started and what is checked. Made anew for each run, since shortening a history takes many of
+   * them: whatever a run changes belongs inside. Without it, sagas and workflows of any shape are made by chance.
    */
   readonly scenario?: (run: SimulatedRun) => Scenario;
   /** Worker processes; two to four if not given. */
   readonly workers?: number;
-  /** Executions of the sagas that are made by chance; three to eight if not given. */
+  /** Executions that are made by chance; three to eight if not given. */
   readonly executions?: number;
   /**
    * What may go wrong, and how much of it at most; {@linkcode WORST_FAULTS} where nothing is said. Each run draws a share
@@ -158,7 +158,7 @@ function runOptionsOf(options: SimulateOptions): RunOptions {
     store: options.store ?? referenceStore,
     decisions: (options as { readonly [DECISIONS_OPTION]?: Decisions })[DECISIONS_OPTION] ?? null,
     scenario: scenario ?? ((run, { faults, stormMs }) =>
-      sagasByChance(run, {
+      scenarioByChance(run, {
         executions: executions ?? EXECUTIONS.least + Math.floor(run.roll("executions") * EXECUTIONS.spread),
         roughSteps: faults.roughSteps,
         stormMs,

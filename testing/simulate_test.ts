@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { DECISIONS_OPTION } from "../src/engine/engine.ts";
 import { DECISIONS } from "../src/engine/parts.ts";
+import type { Flow, FlowScope } from "../src/definition/flow.ts";
 import { saga } from "../src/definition/saga.ts";
+import { workflow } from "../src/definition/workflow.ts";
 import { memoryStore } from "../stores/memory.ts";
 import { type Shop, shop } from "./shop.ts";
 import {
@@ -105,6 +107,23 @@ Deno.test("simulate() finds a saga that charges twice because its service ignore
   assert.equal(found.violation, "order-1:charge took effect 2 times");
 });
 
+Deno.test("simulate() finds nothing wrong with a workflow whose branches hand on their keys", async () => {
+  for (let seed = 1; seed <= 50; seed++) {
+    const found = await simulate({ seed, scenario: signUp({ honoursKeys: true }) });
+    assert.equal(found.violation, null, describeSimulation(found));
+  }
+});
+
+Deno.test("simulate() finds a workflow with a branch that takes effect twice", async () => {
+  const options = { scenario: signUp({ honoursKeys: false }), faults: { ...NO_FAULTS, killedCalls: 0.1, kills: 2 } };
+  for (let seed = 1; seed <= 500; seed++) {
+    const { violation } = await simulate({ ...options, seed, shortens: false });
+    if (violation === null) continue;
+    return assert.match(violation, /^sign-up-\d:accounts\/(mail|chat) took effect \d times$/);
+  }
+  assert.fail("nothing was found");
+});
+
 Deno.test("simulate() reports what a scenario leaves blocked as no violation", async () => {
   const broken = saga("broken").step("a", {
     run: () => {
@@ -162,14 +181,43 @@ function checkout(options: { readonly honoursKeys: boolean }): () => Scenario {
       definitions: [definition],
       resources: (process) => ({ bank, process }),
       starts: ["order-1", "order-2", "order-3"].map((id) => ({ definition, id, input: {}, after: 1_000 })),
-      check() {
-        const counts = new Map<string, number>();
-        for (const { key } of bank.standing) counts.set(key, (counts.get(key) ?? 0) + 1);
-        const twice = [...counts].find(([, count]) => count > 1);
-        return twice === undefined ? null : `${twice[0]} took effect ${twice[1]} times`;
-      },
+      check: () => twiceIn(bank),
     };
   };
+}
+
+/** Sign-ups whose accounts are opened at the same time. */
+function signUp(options: { readonly honoursKeys: boolean }): () => Scenario {
+  return () => {
+    const office = shop(options);
+    const definition = workflow("sign_up", async (flow: Flow<{ office: Shop; process: SimulatedProcess }>) => {
+      const branch =
+        (what: string) => async ({ key, resources }: FlowScope<{ office: Shop; process: SimulatedProcess }>) => {
+          await resources.process.pause(100);
+          return resources.office.perform(key, what);
+        };
+      const undo = ({ resources, stepKey }: { resources: { office: Shop }; stepKey: string }) =>
+        resources.office.takeBack(stepKey);
+      await flow.parallel("accounts", (parallel) => ({
+        mail: parallel.step(branch("mail"), { undo, undoOnFailure: true }),
+        chat: parallel.step(branch("chat"), { undo, undoOnFailure: true }),
+      }));
+      await flow.step("welcome", ({ resources }) => resources.process.pause(100));
+    });
+    return {
+      definitions: [definition],
+      resources: (process) => ({ office, process }),
+      starts: ["sign-up-1", "sign-up-2"].map((id) => ({ definition, id, input: {}, after: 1_000 })),
+      check: () => twiceIn(office),
+    };
+  };
+}
+
+function twiceIn({ standing }: Shop): string | null {
+  const counts = new Map<string, number>();
+  for (const { key } of standing) counts.set(key, (counts.get(key) ?? 0) + 1);
+  const twice = [...counts].find(([, count]) => count > 1);
+  return twice === undefined ? null : `${twice[0]} took effect ${twice[1]} times`;
 }
 
 /** A checkout in a shop that ignores keys; nothing but kills, so that it charges twice and not more often. */

@@ -10,6 +10,7 @@ import { renewCases } from "./store_conformance/renew.ts";
 import { signalCases } from "./store_conformance/signal.ts";
 import type { Cases, StoreCase, StorePair } from "./store_conformance/suite.ts";
 import { transactionCases } from "./store_conformance/transactions.ts";
+import { unfinishedCases } from "./store_conformance/unfinished.ts";
 import { valueCases } from "./store_conformance/values.ts";
 import { workersCases } from "./store_conformance/workers.ts";
 
@@ -71,6 +72,7 @@ export function storeConformance(
   signalCases(cases);
   workersCases(cases);
   pruneCases(cases);
+  unfinishedCases(cases);
   valueCases(cases);
   transactionCases(cases, { transactional, refusesCallsInside, conflict });
 }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { Store } from "../src/store.ts";
 import { memoryStore } from "../stores/memory.ts";
+import { sqliteStore } from "../stores/sqlite.ts";
 import { BROKEN_STORES } from "./broken_stores.ts";
 import type { StoreConformanceOptions } from "./store_conformance.ts";
 import { storeConformance } from "./store_conformance.ts";
@@ -65,3 +66,51 @@ Deno.test("storeConformance() without skip() registers what it leaves out under 
   const names = casesOf((store) => store, { transactional: true }).map(({ name }) => name);
   assert.equal(names.filter((name) => name.includes("(left out: ")).length, 2);
 });
+
+Deno.test("storeConformance() runs its races on two connections", async () => {
+  const races: string[] = [];
+  const cases: (() => Promise<void>)[] = [];
+  storeConformance((name, run) => {
+    if (!/two connections|another connection|(?<!ids )at once|against/.test(name)) return;
+    races.push(name);
+    cases.push(run);
+  }, {
+    async open() {
+      const folder = await Deno.makeTempDir();
+      const [first, second] = [1, 2].map(() => noting(sqliteStore({ path: `${folder}/saga.db` })));
+      return {
+        first: first!.store,
+        second: second!.store,
+        async close() {
+          used.push([first!.calls(), second!.calls()]);
+          await Promise.all([first!.store.close(), second!.store.close()]);
+          await Deno.remove(folder, { recursive: true });
+        },
+      };
+    },
+    transactional: true,
+    refusesCallsInside: true,
+  });
+  const used: (readonly [number, number])[] = [];
+  for (const run of cases) await run();
+  assert.ok(races.length >= 12, races.join("\n"));
+  assert.deepEqual(races.filter((_, index) => Math.min(...used[index]!) === 0), []);
+});
+
+/** Counts the calls of a store, but for the last, which closes it. */
+function noting(inner: Store): { readonly store: Store; calls(): number } {
+  let calls = 0;
+  const count = <T extends object>(target: T): T =>
+    new Proxy(target, {
+      get(object, name) {
+        const value: unknown = Reflect.get(object, name);
+        if (typeof value === "object" && value !== null) return count(value);
+        if (typeof value !== "function") return value;
+        return (...args: unknown[]) => {
+          calls++;
+          return value.apply(object, args);
+        };
+      },
+    });
+  return { store: count(inner), calls: () => calls };
+}

@@ -59,7 +59,7 @@ for (const file of FILES) {
   Deno.test(`${file} names paths and tasks that are there`, () => {
     const text = readFileSync(file, "utf8").replace(/```[\s\S]*?```/g, "");
     const paths = [...text.matchAll(/`((?:src|stores|exchanges|testing|examples|tools|docs|bench)\/[\w./-]+)`/g)];
-    const tasks = [...text.matchAll(/deno(?:@[\d.]+)? task ([a-z]+)/g)];
+    const tasks = [...text.matchAll(/deno(?:@[\d.]+)? task ([a-z-]+)/g)];
     assert.deepEqual(paths.map(([, path = ""]) => path).filter((path) => !existsSync(path)), []);
     assert.deepEqual(tasks.map(([, task = ""]) => task).filter((task) => !(task in config.tasks)), []);
   });
@@ -70,4 +70,12 @@ Deno.test("README.md and ARCHITECTURE.md name a test for each guarantee", () => 
     const proofs = linksOf(file).filter(({ target, text }) => target.endsWith(".ts") && text.startsWith("`"));
     assert.ok(proofs.length > 20, `${file} names ${proofs.length} tests`);
   }
+});
+
+Deno.test("docs/console_checklist.md has every behaviour once, in order, with a test or a word about why there is none", () => {
+  const text = readFileSync("docs/console_checklist.md", "utf8");
+  const rows = [...text.matchAll(/^\| (W\d+) +\|[^|]*\|([^|]*)\|$/gm)];
+  assert.deepEqual(rows.map(([, number]) => number), Array.from({ length: 82 }, (_, at) => `W${at + 1}`));
+  const untested = rows.filter(([, , test = ""]) => !/^ *\[`/.test(test)).map(([, number]) => number!);
+  assert.deepEqual(untested.filter((number) => !text.includes(`- ${number}: `)), []);
 });

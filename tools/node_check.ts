@@ -5,6 +5,7 @@
  * `LEVERET_NODE` names a Node (24 or newer) to run under; without it one is fetched from the npm registry.
  */
 
+import config from "../deno.json" with { type: "json" };
 import { run, runDeno, withTempDir } from "./process.ts";
 import { leaveOut, type Suite } from "./suites.ts";
 import { describeTally, EMPTY_TALLY, type Tally, tallyOf } from "./tally.ts";
@@ -33,11 +34,17 @@ export function nodeCheck(): Promise<Tally> {
       leaveOut(SUITE);
       return EMPTY_TALLY;
     }
-    const installed = await npm(project, ["install", tarball]);
+    // What the examples of the console stand on; their versions are those that deno.json names.
+    const servers = (["@hono/node-server", "express"] as const).map(packageOf);
+    const installed = await npm(project, ["install", tarball, ...servers]);
     if (!installed.ok) return failed(installed.output);
 
     for await (const { name } of Deno.readDir("tools/node_check")) {
       await Deno.copyFile(`tools/node_check/${name}`, `${project}/${name}`);
+    }
+    for (const name of ["console_node.ts", "console_express.ts"]) {
+      await Deno.mkdir(`${project}/examples`, { recursive: true });
+      await Deno.copyFile(`examples/${name}`, `${project}/examples/${name}`);
     }
     const report = `${dir}/node.xml`;
     const reporters = [
@@ -49,6 +56,11 @@ export function nodeCheck(): Promise<Tally> {
     const { ok } = await run(node, ["--test", ...reporters, "*.ts"], { cwd: project });
     return tallyOf(await Deno.readTextFile(report).catch(() => null), ok);
   });
+}
+
+/** A package as npm is asked for it: `express@5.3.0`. */
+function packageOf(name: "@hono/node-server" | "express"): string {
+  return config.imports[name].replace(/^npm:/, "");
 }
 
 /**

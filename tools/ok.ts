@@ -1,6 +1,6 @@
 /** `deno task ok`: everything that has to be right before a change goes in, stage by stage, the quick ones first. */
 
-import { EXPORTED_FILES } from "./exports.ts";
+import { lintDocs } from "./doc.ts";
 import { runDeno, withTempDir } from "./process.ts";
 import { addTallies, describeTally, EMPTY_TALLY, type Tally } from "./tally.ts";
 import { concludeTests, denoTest, runTests } from "./run_tests.ts";
@@ -16,11 +16,16 @@ const STAGES: readonly Stage[] = [
   { name: "fmt", what: "everything is formatted", run: () => deno(["fmt", "--check", "--quiet"]) },
   { name: "lint", what: "no lint, no slow types", run: () => deno(["lint", "--quiet"]) },
   { name: "check", what: "types, examples and tests included; deno.lock is complete", run: checkTypes },
-  { name: "doc", what: "what is exported is documented", run: () => deno(["doc", "--lint", ...EXPORTED_FILES]) },
+  { name: "doc", what: "what is exported is documented", run: async () => tallyOfStage(await lintDocs()) },
   {
     name: "publish",
     what: "the package could be published (a dry run, no network)",
     run: () => deno(["publish", "--dry-run", "--allow-dirty", "--quiet"]),
+  },
+  {
+    name: "assets",
+    what: "what the console's pages load is what its sources give",
+    run: () => deno(["run", "--allow-all", "tools/assets.ts", "--check"]),
   },
   { name: "examples", what: "the examples in comments and Markdown run", run: runDocExamples },
   {
@@ -66,6 +71,10 @@ async function main(args: readonly string[]): Promise<number> {
 
 async function deno(args: readonly string[]): Promise<Tally> {
   const { ok } = await runDeno(args);
+  return tallyOfStage(ok);
+}
+
+function tallyOfStage(ok: boolean): Tally {
   return { passed: ok ? 1 : 0, failed: ok ? 0 : 1, skipped: [] };
 }
 
@@ -81,14 +90,16 @@ function runDocExamples(): Promise<Tally> {
   });
 }
 
+const WITHOUT_EXAMPLES: ReadonlySet<string> = new Set(["fixtures", "client"]);
+
 /** Modules and Markdown files; of the top folder only its own. */
 async function sourceFiles(folders: readonly string[]): Promise<string[]> {
   const files: string[] = [];
   async function walk(folder: string, deep: boolean): Promise<void> {
     for await (const entry of Deno.readDir(folder)) {
       const path = `${folder}/${entry.name}`;
-      // Fixtures are parts of tests, and some of them programs: they have no examples.
-      if (entry.isDirectory && deep && entry.name !== "fixtures") await walk(path, deep);
+      // Fixtures and what a browser runs are programs: they have no examples.
+      if (entry.isDirectory && deep && !WITHOUT_EXAMPLES.has(entry.name)) await walk(path, deep);
       else if (/\.(ts|tsx|md)$/.test(entry.name) && !/_test\.tsx?$/.test(entry.name)) files.push(path);
     }
   }

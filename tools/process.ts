@@ -6,6 +6,8 @@ export interface RunOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Keeps what it writes instead of passing it on. */
   readonly capture?: boolean;
+  /** User and group it runs as; this process's own unless it is given. */
+  readonly user?: number | null;
 }
 
 /** How a child process ended; `output` is what it wrote, if it was captured. */
@@ -24,6 +26,7 @@ export async function run(command: string, args: readonly string[], options: Run
     stderr: stdio,
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
     ...(options.env === undefined ? {} : { env: options.env }),
+    ...(options.user == null ? {} : { uid: options.user, gid: options.user }),
   });
   try {
     if (!options.capture) return { ok: (await child.spawn().status).success, output: "" };

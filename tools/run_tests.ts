@@ -8,6 +8,7 @@
 import { tmpdir } from "node:os";
 import { nodeCheck } from "./node_check.ts";
 import { runDeno, withTempDir } from "./process.ts";
+import { findPrograms, SERVER_PROGRAMS, type ServerKind } from "./servers/programs.ts";
 import { allRequired, describeLeftOut, LEFT_OUT_FILE, readLeftOut, type Suite } from "./suites.ts";
 import { addTallies, describeTally, type Tally, tallyOf } from "./tally.ts";
 
@@ -37,7 +38,7 @@ export async function denoTest(args: readonly string[], reportFile: string): Pro
     "--allow-env",
     "--allow-read",
     `--allow-write=${tmpdir()}`,
-    `--allow-run=${[Deno.execPath(), ...await brokerControl()].join(",")}`,
+    `--allow-run=${[Deno.execPath(), ...await commands(), ...await serverPrograms()].join(",")}`,
     `--allow-net=${[...serviceHosts()].join(",")}`,
   ];
   const { ok } = await runDeno(["test", ...permissions, `--junit-path=${reportFile}`, ...args]);
@@ -55,13 +56,25 @@ function serviceHosts(): Set<string> {
   return hosts;
 }
 
-/** What controls RabbitMQ, where it runs on this machine. */
-async function brokerControl(): Promise<string[]> {
-  for (const folder of (Deno.env.get("PATH") ?? "").split(":")) {
-    const path = `${folder}/rabbitmqctl`;
-    if (await Deno.stat(path).then(({ isFile }) => isFile, () => false)) return [path];
+/** What tests run beside this Deno, where it is on this machine: it controls RabbitMQ, and pools PostgreSQL's connections. */
+async function commands(): Promise<string[]> {
+  const found: string[] = [];
+  for (const name of ["rabbitmqctl", "pgbouncer"]) {
+    for (const folder of (Deno.env.get("PATH") ?? "").split(":")) {
+      const path = `${folder}/${name}`;
+      if (!await Deno.stat(path).then(({ isFile }) => isFile, () => false)) continue;
+      found.push(path);
+      break;
+    }
   }
-  return [];
+  return found;
+}
+
+/** What starts servers of the tests' own. */
+async function serverPrograms(): Promise<string[]> {
+  const kinds = Object.keys(SERVER_PROGRAMS) as ServerKind[];
+  const found = await Promise.all(kinds.map((kind) => findPrograms(kind)));
+  return found.flatMap((programs) => programs === null ? [] : Object.values<string>(programs));
 }
 
 /** Names what did not run; in CI each of them is a failure. */

@@ -3,10 +3,10 @@
 import type { Clock } from "../../src/clock.ts";
 import type { HintHandler } from "../../src/exchange.ts";
 import type { Logger } from "../../src/logger.ts";
-import { Backoff } from "./backoff.ts";
-import { messageOf } from "./driver.ts";
+import { Backoff } from "../backoff.ts";
+import { type Link, messageOf } from "../link.ts";
+import type { Connection } from "./driver.ts";
 import { Lane, MAX_SLOTS, type Slots } from "./lane.ts";
-import type { Link } from "./link.ts";
 import type { Topology } from "./topology.ts";
 import type { Unusable } from "./unusable.ts";
 
@@ -17,7 +17,7 @@ export interface ConsumerOptions {
   /** Calls of the handler at once, at most. */
   readonly concurrency: number;
   readonly signal: AbortSignal;
-  readonly link: Link;
+  readonly link: Link<Connection>;
   readonly topology: Topology;
   readonly unusable: Unusable;
   readonly clock: Clock;

@@ -8,6 +8,7 @@
 import { type Channel, type ChannelModel, type ConfirmChannel, connect } from "amqplib";
 import type { Duplex } from "node:stream";
 import type { Clock } from "../../src/clock.ts";
+import { type Linked, messageOf, within } from "../link.ts";
 import { writeTogether } from "./write_together.ts";
 
 /** How long the broker may be silent while a connection is made. Closing waits for an attempt that is under way. */
@@ -23,7 +24,7 @@ export interface OpenChannel<T extends Channel> {
 }
 
 /** A connection that is open, or was. */
-export class Connection {
+export class Connection implements Linked {
   /** Resolves with the reason once it is closed, whoever closed it. */
   readonly lost: Promise<string>;
   readonly #model: ChannelModel;
@@ -116,20 +117,4 @@ export async function closeChannel({ channel, lost }: OpenChannel<Channel>): Pro
 /** Whether the broker refused an operation with this code: 404 not found, 406 other settings. */
 export function hasCode(error: unknown, code: number): boolean {
   return error instanceof Error && (error as { readonly code?: unknown }).code === code;
-}
-
-/** What an error says; the driver's own, and those of the system. */
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
-/** Resolves with what `work` resolves with, or with null once the time is over. */
-export async function within<T>(clock: Clock, ms: number, work: Promise<T>): Promise<T | null> {
-  const { promise, resolve } = Promise.withResolvers<null>();
-  const cancel = clock.setTimer(ms, () => resolve(null));
-  try {
-    return await Promise.race([work, promise]);
-  } finally {
-    cancel();
-  }
 }

@@ -3,21 +3,21 @@
 import type { Channel } from "amqplib";
 import type { Clock } from "../../src/clock.ts";
 import type { Depth } from "../../src/exchange.ts";
-import { type Connection, hasCode, type OpenChannel, within } from "./driver.ts";
-import type { Link } from "./link.ts";
+import { type Link, within } from "../link.ts";
+import { type Connection, hasCode, type OpenChannel } from "./driver.ts";
 
 /** A broker that takes longer has other troubles than the length of a queue, and a sweep waits for the answer. */
 const PATIENCE_MS = 1_000;
 
 /** Tells what waits in queues, over a channel that it keeps. */
 export class Gauge {
-  readonly #link: Link;
+  readonly #link: Link<Connection>;
   readonly #clock: Clock;
   #isStuck = false;
   #channel: { readonly connection: Connection; readonly opening: Promise<OpenChannel<Channel>> } | null = null;
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(link: Link, clock: Clock) {
+  constructor(link: Link<Connection>, clock: Clock) {
     this.#link = link;
     this.#clock = clock;
   }

@@ -11,7 +11,8 @@
 import type { Channel, ConsumeMessage } from "amqplib";
 import type { Clock } from "../../src/clock.ts";
 import type { HandlerAnswer, Hint, HintHandler } from "../../src/exchange.ts";
-import { closeChannel, messageOf, type OpenChannel } from "./driver.ts";
+import { messageOf } from "../link.ts";
+import { closeChannel, type OpenChannel } from "./driver.ts";
 import { decodeHint } from "./message.ts";
 import { Receipts } from "./receipts.ts";
 import type { Unusable } from "./unusable.ts";

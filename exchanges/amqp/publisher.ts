@@ -10,8 +10,8 @@ import type { Buffer } from "node:buffer";
 import type { ConfirmChannel } from "amqplib";
 import type { Clock } from "../../src/clock.ts";
 import type { PublishAnswer } from "../../src/exchange.ts";
-import { type Connection, messageOf, within } from "./driver.ts";
-import type { Link } from "./link.ts";
+import { type Link, messageOf, within } from "../link.ts";
+import type { Connection } from "./driver.ts";
 import type { Target } from "./topology.ts";
 
 /** One message to be sent. */
@@ -24,7 +24,7 @@ export interface Outgoing {
 
 /** What a publisher is made of. */
 export interface PublisherOptions {
-  readonly link: Link;
+  readonly link: Link<Connection>;
   readonly clock: Clock;
   readonly deadlineMs: number;
 }

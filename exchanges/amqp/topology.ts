@@ -9,7 +9,8 @@
 import type { Channel } from "amqplib";
 import { show } from "../../src/errors.ts";
 import type { Logger } from "../../src/logger.ts";
-import { closeChannel, type Connection, hasCode, messageOf } from "./driver.ts";
+import { messageOf } from "../link.ts";
+import { closeChannel, type Connection, hasCode } from "./driver.ts";
 import type { QueueType } from "./options.ts";
 
 /** Where messages are sent to. */

@@ -1,6 +1,6 @@
 /** The builder behind `saga()`: checks what it is given where it is given, and knows nothing of types. */
 
-import type { Plan, PlanStep } from "../domain/plan.ts";
+import { type Plan, type PlanStep, sagaPlan } from "../domain/plan.ts";
 import { show } from "../errors.ts";
 import { inside, optionsAt, type Place, refusal, wholeNumberAt } from "./check.ts";
 import type { Definition, StepCode } from "./definition.ts";
@@ -14,8 +14,17 @@ const MAX_VERSION = 2_147_483_647;
 
 /** A saga without steps, to be continued by the methods of the {@linkcode SagaBuilder}. */
 export function beginSaga(name: unknown, options: unknown): SagaBuilder {
-  const checked = checkName(name, { code: "invalid_definition", action: "define a saga", path: "name" });
-  const place = placeIn(checked, "options");
+  return new SagaBuilder({ ...headOf("saga", name, options), loadResource: null });
+}
+
+/** What a saga and a workflow say alike: their name and their options, checked. */
+export function headOf(
+  kind: Definition["kind"],
+  name: unknown,
+  options: unknown,
+): Pick<Definition, "partition" | "plan" | "code" | "input"> {
+  const checked = checkName(name, { code: "invalid_definition", action: `define a ${kind}`, path: "name" });
+  const place: Place = { code: "invalid_definition", action: `define ${kind} ${show(checked)}`, path: "options" };
   const given = optionsAt(place, options, ["version", "partition", "deadline", "input"]);
   const version = given.version === undefined
     ? 1
@@ -23,13 +32,12 @@ export function beginSaga(name: unknown, options: unknown): SagaBuilder {
   const deadlineMs = given.deadline === undefined
     ? null
     : durationMs(given.deadline, inside(place, "deadline"), { minMs: 1 });
-  return new SagaBuilder({
+  return {
     partition: given.partition === undefined ? "default" : checkPartition(given.partition, inside(place, "partition")),
-    plan: { name: checked, version, steps: [], deadlineMs },
+    plan: sagaPlan({ name: checked, version, steps: [], deadlineMs }),
     code: new Map(),
     input: given.input === undefined ? null : checkSchema(inside(place, "input"), given.input),
-    loadResource: null,
-  });
+  };
 }
 
 function placeIn(saga: string, path: string): Place {
@@ -48,6 +56,8 @@ export class SagaBuilder implements Definition {
   readonly code: ReadonlyMap<string, StepCode>;
   readonly input: Definition["input"];
   readonly loadResource: Definition["loadResource"];
+  readonly run = null;
+  readonly wrap = null;
 
   constructor(parts: Parts) {
     this.name = parts.plan.name;

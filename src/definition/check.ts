@@ -22,8 +22,14 @@ export function pathPart(key: string | number): string {
   return /^[A-Za-z_$][\w$]*$/.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`;
 }
 
+/** Nobody waits for a promise that is refused: its rejection would end the whole process. */
+export function letGo(value: unknown): void {
+  if (value instanceof Promise) value.catch(() => {});
+}
+
 /** The error that refuses a value. The advice says what to do: "use a whole number from 1 on". */
 export function refusal(place: Place, value: unknown, advice: string): SagaError {
+  letGo(value);
   return new SagaError(place.code, `Cannot ${place.action}: ${place.path} is ${show(value)}; ${advice}`, {
     details: { path: place.path },
   });

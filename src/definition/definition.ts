@@ -23,18 +23,22 @@ export interface StepCode {
 
 /** A checked, immutable definition. */
 export interface Definition {
-  /** What kind of definition it is. */
-  readonly kind: "saga";
+  /** Declared steps, or a function. */
+  readonly kind: "saga" | "workflow";
   /** Unique together with the version. */
   readonly name: string;
   /** From 1. An execution keeps the version that it was started with. */
   readonly version: number;
   /** Lane of its executions unless a start names another. */
   readonly partition: string;
-  /** Its steps without their code, frozen. */
+  /** Its steps without their code, frozen; a workflow has none of its own, its function names them as it runs. */
   readonly plan: Plan;
   /** By step name. */
   readonly code: ReadonlyMap<string, StepCode>;
+  /** A workflow's function, without its types; null for a saga. */
+  readonly run: ((flow: never, input: never) => unknown) | null;
+  /** Puts something in the place of the code of a workflow's steps: tests use it to watch and to break it. */
+  readonly wrap: ((step: string, code: StepCode) => StepCode) | null;
   /** What the input must be. */
   readonly input: StandardSchema | null;
   /** Loads what the execution is about, afresh for each attempt. */

@@ -21,6 +21,12 @@ export interface AnyDefinition extends Definition {
   readonly "~types"?: DefinitionTypes<unknown, unknown, unknown, never>;
 }
 
+/** The types of a workflow, beside. */
+export interface WorkflowTypes<Input, Output, Resources> extends DefinitionTypes<Input, Input, null, Resources> {
+  /** What its function returns. */
+  readonly output: Output;
+}
+
 /** The types of a definition, if it has any. */
 export type TypesOf<D> = D extends { readonly "~types"?: infer Types } ? NonNullable<Types> : never;
 
@@ -29,6 +35,9 @@ export type InputOf<D> = TypesOf<D> extends { readonly input: infer Input } ? In
 
 /** What the steps of the definition have written once it is completed, the input included. */
 export type ContextOf<D> = TypesOf<D> extends { readonly context: infer Context } ? Context : JsonObject;
+
+/** What an execution of the definition comes to: what a workflow returned, or the context of a saga. */
+export type OutputOf<D> = TypesOf<D> extends { readonly output: infer Output } ? Output : ContextOf<D>;
 
 /** What the definition needs the engine to be given as `resources`. */
 export type ResourcesOf<D> = TypesOf<D> extends { readonly resources: (resources: infer Resources) => void } ? Resources

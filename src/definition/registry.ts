@@ -41,32 +41,36 @@ export function registry(definitions: readonly Definition[]): Registry {
 }
 
 function checkDefinition(value: unknown, path: string): Definition {
-  const problem = isDefinition(value) ? problemOf(value) : `${path} is ${show(value)}; use what saga() returns`;
+  const problem = isDefinition(value)
+    ? problemOf(value)
+    : `${path} is ${show(value)}; use what saga() or workflow() returns`;
   if (problem === null) return value as Definition;
   throw new SagaError("invalid_definition", `Cannot register ${titleOf(value)}: ${problem}`, { details: { path } });
 }
 
 function isDefinition(value: unknown): value is Definition {
   if (typeof value !== "object" || value === null) return false;
-  const { kind, name, version, plan, code } = value as Partial<Definition>;
-  return kind === "saga" && typeof name === "string" && Number.isSafeInteger(version) &&
+  const { kind, name, version, plan, code, run } = value as Partial<Definition>;
+  return (kind === "saga" || (kind === "workflow" && typeof run === "function")) && typeof name === "string" &&
+    Number.isSafeInteger(version) &&
     code instanceof Map && typeof plan === "object" && plan !== null && Array.isArray(plan.steps);
 }
 
-function problemOf({ plan, code }: Definition): string | null {
+function problemOf({ kind, plan, code }: Definition): string | null {
+  if (kind === "workflow") return null;
   if (plan.steps.length === 0) return "it has no steps; add one with step()";
   const lost = plan.steps.find((step) => !code.has(step.name));
   return lost === undefined ? null : `its step ${show(lost.name)} has no code; use what saga() returns, unchanged`;
 }
 
 function titleOf(value: unknown): string {
-  return isDefinition(value) ? `saga ${show(value.name)}` : "a definition";
+  return isDefinition(value) ? `${value.kind} ${show(value.name)}` : "a definition";
 }
 
-function duplicate({ name, version }: Definition, path: string): SagaError {
+function duplicate({ kind, name, version }: Definition, path: string): SagaError {
   return new SagaError(
     "duplicate_definition",
-    `Cannot register saga ${show(name)}: version ${version} is there already; give one of them another version`,
+    `Cannot register ${kind} ${show(name)}: version ${version} is there already; give one of them another version`,
     { details: { path } },
   );
 }

@@ -71,7 +71,7 @@ for (
     assert.throws(() => untyped([value]), (error: Error & { code: string }) => {
       assert.equal(error.code, "invalid_definition");
       assert.ok(error.message.startsWith(`Cannot register a definition: definitions[0] is ${shown}`), error.message);
-      assert.ok(error.message.endsWith("; use what saga() returns"), error.message);
+      assert.ok(error.message.endsWith("; use what saga() or workflow() returns"), error.message);
       return true;
     });
   });

@@ -51,12 +51,16 @@ Deno.test("saga() makes a definition with the plan and the code of its steps", (
     undoRetry: DEFAULT_UNDO_RETRY,
     leaseMs: null,
     timeoutMs: null,
+    signals: null,
+    parallel: null,
   };
   const { retry: _, ...plain } = { ...waiting, pauseMs: null };
   assert.deepEqual(definition.plan, {
     name: "shop.order",
     version: 2,
     deadlineMs: 7_200_000,
+    end: null,
+    compensatedHook: null,
     steps: [
       {
         name: "reserve",
@@ -69,6 +73,8 @@ Deno.test("saga() makes a definition with the plan and the code of its steps", (
         leaseMs: 60_000,
         timeoutMs: 30_000,
         pauseMs: null,
+        signals: null,
+        parallel: null,
       },
       { name: "cool_off", kind: "sleep", position: 1, ...waiting, pauseMs: 900_000 },
       { name: "check", kind: "wait", position: 2, ...waiting, pauseMs: 3_600_000 },

@@ -53,6 +53,8 @@ export function codedStep(kind: "step" | "transaction" | "pivot", body: unknown,
         : durationMs(given.lease, inside(place, "lease"), { minMs: MIN_LEASE_MS }),
       timeoutMs: given.timeout === undefined ? null : durationMs(given.timeout, inside(place, "timeout"), { minMs: 1 }),
       pauseMs: null,
+      signals: null,
+      parallel: null,
     },
     code: Object.freeze({ run, undo, schema: null }),
   };
@@ -94,6 +96,8 @@ function pause(kind: "sleep" | "wait", pauseMs: number | null, code: StepCode): 
       leaseMs: null,
       timeoutMs: null,
       pauseMs,
+      signals: null,
+      parallel: null,
     },
     code,
   };

@@ -1,8 +1,9 @@
 /** The attempts of the cursor: how many there were, and what the last one that counts says. */
 
-import { workerOf } from "./chance.ts";
+import { rowId, workerOf } from "./chance.ts";
 import type { ErrorData } from "./failure.ts";
-import type { Attempt, Direction, Execution, ExecutionRecord, Instant } from "./record.ts";
+import type { Making } from "./making.ts";
+import type { Attempt, Direction, Execution, ExecutionRecord, Instant, OpenBranch } from "./record.ts";
 
 /** Rows at the cursor: its step and direction, in its epoch. */
 export function attemptsAtCursor(record: ExecutionRecord): readonly Attempt[] {
@@ -31,7 +32,33 @@ export function lastFinishedStep(record: ExecutionRecord): string | null {
 }
 
 function isFinishedStep(row: Attempt): boolean {
-  return row.direction === "execute" && (row.status === "succeeded" || row.status === "skipped");
+  return isForwardStep(row) && (row.status === "succeeded" || row.status === "skipped");
+}
+
+/** Whether it is a row of a step on the way forward; branches belong to their parallel. */
+export function isForwardStep({ direction, kind }: Attempt): boolean {
+  return direction === "execute" && kind !== "branch" && kind !== "branch_transaction";
+}
+
+/**
+ * The steps of a workflow that are behind it, in their order, each with the row that tells how it went: those that ended
+ * well, and those that failed for good and whose failure the function took another way around. The cursor has left them.
+ */
+export function settledSteps({ attempts, execution }: ExecutionRecord): readonly Attempt[] {
+  const last = new Map<string, Attempt>();
+  let lastPosition = -1;
+  for (const row of attempts) {
+    if (row.direction !== "execute") continue;
+    // A parallel that has not come to its end has left rows of its branches alone.
+    lastPosition = Math.max(lastPosition, row.position);
+    if (!isForwardStep(row)) continue;
+    const known = last.get(row.stepName);
+    if (known === undefined || !isFinishedStep(known)) last.set(row.stepName, row);
+  }
+  const isBehind = (row: Attempt) =>
+    isFinishedStep(row) ||
+    (execution.direction === "execute" ? row.stepName !== execution.currentStep : row.position < lastPosition);
+  return [...last.values()].filter(isBehind).sort((a, b) => a.position - b.position);
 }
 
 /**
@@ -62,22 +89,63 @@ export function rowOfOpenAttempt(record: ExecutionRecord, end: AttemptEnd, now: 
   };
 }
 
-/** The open attempt as a row that has not ended yet; null if none is open. */
-export function rowOfRunning(
-  record: ExecutionRecord,
-): (Omit<Attempt, "status" | "finishedAt" | "durationMs"> & RunningPart) | null {
+/** The row of a branch of the open parallel, as its try ends now. */
+export function rowOfOpenBranch(record: ExecutionRecord, branch: OpenBranch, end: AttemptEnd, now: Instant): Attempt {
   const { execution } = record;
-  if (execution.owner === null) return null;
-  const startedAt = execution.attemptStartedAt ?? execution.lastProgressAt;
-  const row = rowOfOpenAttempt(record, { id: execution.owner, status: "succeeded", undo: "none" }, startedAt);
-  return { ...row, status: "running", undo: execution.openUndo ?? "none", finishedAt: null, durationMs: null };
+  const startedAt = Math.min(branch.startedAt, now);
+  return {
+    ...rowAtCursor(record, end),
+    stepName: branch.step,
+    key: keyOf(execution.id, branch.step, "execute"),
+    attempt: branch.attempt,
+    kind: branch.kind,
+    startedAt,
+    finishedAt: now,
+    durationMs: now - startedAt,
+    worker: execution.owner === null ? null : workerOf(execution.owner),
+  };
 }
 
-interface RunningPart {
+/** The rows of what is open, as anybody but its own worker ends it now: one, or one for each running branch. */
+export function rowsOfCutOff(
+  record: ExecutionRecord,
+  end: Omit<AttemptEnd, "id" | "undo">,
+  making: Making,
+): readonly Attempt[] {
+  const { openBranches, openUndo } = record.execution;
+  const { chance, now, rows } = making;
+  if (openBranches === null) {
+    return [rowOfOpenAttempt(record, { ...end, id: rowId(now, chance, rows), undo: openUndo ?? "none" }, now)];
+  }
+  return openBranches.map((branch, index) =>
+    rowOfOpenBranch(record, branch, { ...end, id: rowId(now, chance, rows + index), undo: branch.undo }, now)
+  );
+}
+
+/** What is open as rows that have not ended yet: of a parallel, a row for each branch that runs. */
+export function rowsOfRunning(record: ExecutionRecord): readonly RunningRow[] {
+  const { execution } = record;
+  if (execution.owner === null) return [];
+  const end = { id: execution.owner, status: "succeeded", undo: execution.openUndo ?? "none" } as const;
+  const startedAt = execution.attemptStartedAt ?? execution.lastProgressAt;
+  const rows = execution.openBranches === null
+    ? [rowOfOpenAttempt(record, end, startedAt)]
+    : execution.openBranches.map((branch) =>
+      rowOfOpenBranch(record, branch, {
+        ...end,
+        id: `${execution.owner}/${branch.step}`,
+        undo: branch.undo,
+      }, branch.startedAt)
+    );
+  return rows.map((row) => ({ ...row, status: "running", finishedAt: null, durationMs: null }));
+}
+
+/** An attempt that has not ended. */
+export type RunningRow = Omit<Attempt, "status" | "finishedAt" | "durationMs"> & {
   readonly status: "running";
   readonly finishedAt: null;
   readonly durationMs: null;
-}
+};
 
 /** The row of a sleep, a wait or an operator's skip, which nobody opened. */
 export function rowWithoutAttempt(
@@ -124,18 +192,24 @@ function rowAtCursor(
 /** Place of the cursor's step; from the rows, since whoever ends an attempt need not know the definition. */
 function positionOf(record: ExecutionRecord): number {
   const { execution } = record;
-  if (execution.direction === "execute") return record.attempts.filter(isFinishedStep).length;
+  if (execution.direction === "execute") return settledSteps(record).length;
   return record.attempts.find((row) => row.direction === "execute" && row.stepName === execution.currentStep)
     ?.position ?? 0;
 }
 
 /** What becomes of an execution's row when its attempt is no longer open. */
-export const CLOSED: Pick<Execution, "owner" | "attemptStartedAt" | "openUndo" | "openKind"> = {
+export const CLOSED: Pick<Execution, "owner" | "attemptStartedAt" | "openUndo" | "openKind" | "openBranches"> = {
   owner: null,
   attemptStartedAt: null,
   openUndo: null,
   openKind: null,
+  openBranches: null,
 };
+
+/** The same where no row is written for the attempt itself: a parallel's rows are those of its branches. */
+export function closedWithoutRow(execution: Execution): Partial<Execution> {
+  return { ...CLOSED, attempt: execution.openBranches === null ? execution.attempt : execution.attempt - 1 };
+}
 
 /** The columns of a row that tell of an error. */
 export function errorFields(

@@ -9,6 +9,8 @@ import { isPivotPassed, undoables } from "./undo.ts";
 
 /** The cursor on the next step, or the execution completed. */
 export function movedOn(execution: Execution, plan: Plan, now: Instant): Partial<Execution> {
+  // What comes next its function has to say.
+  if (plan.end !== null) return cursorOn("", now);
   const step = stepOf(plan, execution.currentStep);
   // Where it belongs in a definition that lacks it, nobody knows: the next look blocks there.
   if (step === null) return cursorOn(execution.currentStep, now);
@@ -18,7 +20,7 @@ export function movedOn(execution: Execution, plan: Plan, now: Instant): Partial
 }
 
 /** The cursor on a step that nobody has opened yet. */
-function cursorOn(step: string, now: Instant): Partial<Execution> {
+export function cursorOn(step: string, now: Instant): Partial<Execution> {
   return {
     ...CLOSED,
     currentStep: step,
@@ -31,20 +33,34 @@ function cursorOn(step: string, now: Instant): Partial<Execution> {
   };
 }
 
-/** The cursor on what is to be undone next, or the execution compensated. */
-export function toNextUndo(record: ExecutionRecord, now: Instant): Partial<Execution> {
-  const target = undoables(record)[0];
-  if (target === undefined) return finished("compensated", record.execution, now);
-  return { ...cursorOn(target.step, now), status: "compensating", direction: "compensate" };
+/** The cursor on what is to be undone next, or the execution compensated; `plan` as far as it is known. */
+export function toNextUndo(record: ExecutionRecord, plan: Plan | null, now: Instant): Partial<Execution> {
+  const target = undoables(record)[0]?.step ?? hookLeft(record, plan);
+  if (target === null) return finished("compensated", record.execution, now);
+  return { ...cursorOn(target, now), status: "compensating", direction: "compensate" };
+}
+
+/** The hook that is still to be run once everything is undone, or null. */
+function hookLeft({ attempts }: ExecutionRecord, plan: Plan | null): string | null {
+  const name = plan?.compensatedHook?.name ?? null;
+  const isRun = attempts.some((row) =>
+    row.kind === "hook" && row.direction === "compensate" && (row.status === "succeeded" || row.status === "skipped")
+  );
+  return isRun ? null : name;
 }
 
 /**
  * The way forward has ended: back, if there is something to undo; failed, if there is not; blocked, if the pivot has
  * been passed. An undo that has failed for good ends as compensation_failed.
  */
-export function failForGood(record: ExecutionRecord, error: ErrorData, now: Instant): Change {
+export function failForGood(
+  record: ExecutionRecord,
+  error: ErrorData,
+  now: Instant,
+  step: string | null = record.execution.currentStep,
+): Change {
   const { execution } = record;
-  const failure = failureOf(error, execution.currentStep, now);
+  const failure = failureOf(error, step || null, now);
   if (execution.direction === "compensate") {
     return changeOf(execution, { ...finished("compensation_failed", execution, now), compensationFailure: failure });
   }
@@ -57,7 +73,7 @@ export function turnedBack(record: ExecutionRecord, failure: Failure, now: Insta
   const { execution } = record;
   const kept = execution.failure ?? failure;
   if (undoables(record).length === 0) return { ...finished("failed", execution, now), failure: kept };
-  return { ...toNextUndo(record, now), failure: kept, blockedReason: null, finishedAt: null, durationMs: null };
+  return { ...toNextUndo(record, null, now), failure: kept, blockedReason: null, finishedAt: null, durationMs: null };
 }
 
 /** The fields of an execution that has ended. */
@@ -91,7 +107,7 @@ export function block(record: ExecutionRecord, reason: BlockedReason, message: s
 /** Parks the execution for a person, with the error as its failure. */
 export function blockOn(record: ExecutionRecord, reason: BlockedReason, error: ErrorData, now: Instant): Change {
   const { execution } = record;
-  const failure = failureOf(error, execution.currentStep, now);
+  const failure = failureOf(error, execution.currentStep || null, now);
   return changeOf(execution, {
     ...CLOSED,
     status: "blocked",
@@ -117,6 +133,7 @@ const BLOCKED_CLASSES: Readonly<Record<BlockedReason, string>> = {
   not_storable: "NotStorable",
   not_taken_up: "NotTakenUp",
   after_pivot: "AfterPivot",
+  hook_failed: "HookFailed",
 };
 
 /** The fields that make an execution active again, by its direction. */

@@ -11,9 +11,13 @@ export const MAX_CAUSES = 8;
 
 /** An error as plain data. */
 export interface ErrorData {
+  /** Its class. */
   readonly class: string;
+  /** What it says, cut at 2,000 characters. */
   readonly message: string;
+  /** Its stack, cut at 8,000 characters. */
   readonly backtrace: string | null;
+  /** What caused it, as an error, or null. */
   readonly cause: ErrorData | null;
 }
 

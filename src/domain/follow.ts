@@ -3,7 +3,7 @@
 import { applyDecision } from "./apply.ts";
 import { advance, type Change, join } from "./change.ts";
 import type { Making } from "./making.ts";
-import { type Decision, type Look, next } from "./next.ts";
+import { type Decision, isCalling, type Look, next } from "./next.ts";
 import type { Plan } from "./plan.ts";
 import type { ExecutionRecord } from "./record.ts";
 
@@ -11,7 +11,7 @@ import type { ExecutionRecord } from "./record.ts";
 export interface Followed {
   /** Everything that was decided, as one change; null if there was nothing to write. */
   readonly change: Change | null;
-  /** The decision at which it stopped: `open` (carried out if the caller may open) or `drop`. */
+  /** The decision at which it stopped: `open` (carried out if the caller may open), `drop` or `continue`. */
   readonly last: Decision;
 }
 
@@ -31,9 +31,13 @@ export function follow(
   let change = before;
   let current = before === null ? record : advance(record, before);
   let hintEpoch = options.hintEpoch;
+  // It has just looked at what it called, which has not ended: another look, at once, would see the same.
+  const isLater = (current.execution.dueAt ?? Infinity) > options.now;
+  const hasLooked = before !== null && isCalling(current.execution) && isLater;
+  if (hasLooked) return { change, last: { kind: "drop", why: "not_due" } };
   for (;;) {
-    const decision = next(current, plan, { ...options, hintEpoch });
-    if (decision.kind === "drop" || plan === null) return { change, last: decision };
+    const decision = next(current, plan, { ...options, hintEpoch, isFirst: change === null });
+    if (decision.kind === "drop" || decision.kind === "continue" || plan === null) return { change, last: decision };
     if (decision.kind === "open" && !options.mayOpen) return { change, last: decision };
     const rows = options.rows + (change === null ? 0 : change.attempts.length + change.operations.length);
     const step = applyDecision(current, decision, plan, { ...options, rows });

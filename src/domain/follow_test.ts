@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { changeOf } from "./change.ts";
+import { advance, changeOf } from "./change.ts";
 import { follow, leftToHint } from "./follow.ts";
+import { CALL_PREFIX } from "./next.ts";
 import { compensate } from "./operate.ts";
 import { aPlan, startOf, success, T0, Walk } from "./testing_walk.ts";
 
@@ -51,6 +52,19 @@ Deno.test("follow() checks the hint's epoch once: what it carries out may raise 
     "reserve",
     true,
   ]);
+});
+
+Deno.test("follow() does not look at once again at what was called and has not ended", () => {
+  const walk = new Walk(PLAN);
+  const waitingFor = `${CALL_PREFIX}child`;
+  const before = changeOf(walk.execution, { waitingFor, dueAt: T0 + 60_000, wakeAt: T0 + 60_000 });
+  assert.deepEqual(follow(walk.record, PLAN, options(walk), before), {
+    change: before,
+    last: { kind: "drop", why: "not_due" },
+  });
+  // The next look, once it is told to.
+  const { change, last } = follow(advance(walk.record, before), PLAN, options(walk));
+  assert.deepEqual([last.kind, change?.execution.waitingFor], ["open", null]);
 });
 
 Deno.test("follow() drops where the definition is not known, also after a change", () => {

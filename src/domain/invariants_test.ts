@@ -3,6 +3,7 @@ import { findViolation, rebuildContext } from "./invariants.ts";
 import { compensate, park, retry, terminate } from "./operate.ts";
 import type { Attempt, Execution, ExecutionRecord } from "./record.ts";
 import { aPlan, failure, INTERRUPTED, LEASE, success, T0, Walk } from "./testing_walk.ts";
+import { aParallel, aProgram, planOf, WorkflowWalk } from "./testing_workflow.ts";
 
 const BY = { actor: "ada", reason: null };
 const PLAN = aPlan([
@@ -324,4 +325,62 @@ Deno.test("rebuildContext() G30: gives the context back from the input and the r
   walk.signal("paid", { cents: 5 }).turn();
   assert.deepEqual(rebuildContext(walk.record), { order: 7, a: 1, b: 2, paid: { cents: 5 } });
   assert.deepEqual(walk.execution.context, rebuildContext(walk.record));
+});
+
+/** A workflow's own plan, as its definition has it: without steps. */
+const BARE = { ...planOf(aProgram([]), new WorkflowWalk(aProgram([])).record), steps: [] };
+
+Deno.test("findViolation() finds out what is wrong with an open parallel", () => {
+  const walk = new WorkflowWalk(aProgram([aParallel("all", [{ name: "a" }, { name: "b" }])]));
+  walk.turn();
+  const spoilt = (fields: Partial<Execution>) =>
+    findViolation({ ...walk.record, execution: { ...walk.execution, ...fields } }, BARE);
+  assert.equal(spoilt({}), null);
+  assert.equal(spoilt({ openBranches: null }), "a parallel is open, and its branches do not say so");
+  assert.equal(spoilt({ openKind: "step" }), "a step is open, and its branches do not say so");
+  assert.equal(spoilt({ openBranches: [] }), "a parallel is open, and none of its branches runs");
+  const openBranches = walk.execution.openBranches?.map((branch) => ({ ...branch, attempt: 2 })) ?? [];
+  assert.equal(spoilt({ openBranches }), "attempt 2 of all/a is open after 0 that ended");
+  assert.equal(
+    spoilt({ owner: null, attemptStartedAt: null, openUndo: null, openKind: null }),
+    "branches run, and nothing is open",
+  );
+});
+
+Deno.test("findViolation() finds out that a workflow's context is not its input", () => {
+  const { record } = new WorkflowWalk(aProgram(["a"]));
+  const spoilt = { ...record, execution: { ...record.execution, context: { order: 8 } } };
+  assert.equal(findViolation(spoilt, BARE), "the context of a workflow is not its input");
+  assert.equal(findViolation(record, BARE), null);
+});
+
+Deno.test("findViolation() finds out that a hook ran before everything was undone", () => {
+  const walk = new WorkflowWalk(aProgram([{ name: "a", hasUndo: true }], { throws: true, hasCompensatedHook: true }));
+  walk.turn();
+  walk.end(success());
+  walk.end(success());
+  walk.end(success());
+  assert.deepEqual(walk.rows, ["a 1.1 succeeded (result)", "undo a 1.1 succeeded", "undo ~compensated 1.1 succeeded"]);
+  const [made, undone, hook] = walk.record.attempts;
+  assert.equal(
+    findViolation({ ...walk.record, attempts: [made!, hook!, undone!] }, BARE),
+    "attempt 1 of the undo of ~compensated in epoch 1 is a hook, and a was to be undone",
+  );
+});
+
+Deno.test("findViolation() finds out that a signal of several that are waited for is there, and nobody looks", () => {
+  const walk = new WorkflowWalk(aProgram([{ name: "answer", kind: "wait", signals: ["unpaid", "paid"] }]));
+  walk.turn();
+  const execution = { ...walk.execution, signalsSeen: 1 };
+  assert.equal(
+    findViolation({ ...walk.record, execution, signals: [SIGNAL] }, BARE),
+    "the signal that it waits for is there, and nobody will look at it",
+  );
+});
+
+Deno.test("findViolation() finds who waits for what it called and would not look by itself", () => {
+  const plan = aPlan(["a"]);
+  const { record } = new Walk(plan, { waitingFor: "call x", dueAt: null, wakeAt: null });
+  const found = findViolation(record, { ...plan, end: { kind: "more" } });
+  assert.equal(found, "it waits for what it called, and will not look by itself");
 });

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
-import { awaitedSignal, type Decision, differenceFrom, hasEndedWell, next } from "./next.ts";
+import { armedPause, awaitedSignal, type Decision, differenceFrom, hasEndedWell, next, RECIPE_ADVICE } from "./next.ts";
 import { compensate, retry, skipStep } from "./operate.ts";
 import { aPlan, failure, INTERRUPTED, LEASE, startOf, success, T0, Walk } from "./testing_walk.ts";
+import { aParallel, aProgram, planOf, WorkflowWalk } from "./testing_workflow.ts";
 
 const BY = { actor: "ada", reason: null };
 const PLAN = aPlan([{ name: "reserve", hasUndo: true }, "charge", "ship"]);
@@ -272,4 +273,139 @@ Deno.test("next() carries a skip out on a blocked execution", () => {
   assert.equal(look(walk), "drop: blocked");
   walk.operate((record, making) => skipStep(record, { ...BY, result: null }, making));
   assert.equal(look(walk), "carry_out");
+});
+
+/** What is decided on a workflow's record by another function than the one that made it. */
+function lookBy(walk: WorkflowWalk, program: WorkflowWalk["program"]): Decision {
+  return next(walk.record, planOf(program, walk.record), { now: walk.now, mayTakeOver: true });
+}
+
+Deno.test("next() of a workflow reaches the step that its function has named, opens it, and completes with its output", () => {
+  const walk = new WorkflowWalk(aProgram(["a", "b"]));
+  assert.equal(short(lookBy(walk, walk.program)), "reach");
+  walk.turn();
+  assert.deepEqual([walk.execution.currentStep, walk.execution.attempt], ["a", 1]);
+  walk.end(success());
+  assert.deepEqual([walk.execution.currentStep, walk.execution.attempt], ["b", 1]);
+  walk.end(success());
+  const { attempt, currentStep, output, status } = walk.execution;
+  assert.deepEqual([status, currentStep, attempt, output], ["completed", "", 0, "done"]);
+});
+
+Deno.test("next() of a workflow blocks where the record has another step than the function, and names both", () => {
+  const walk = new WorkflowWalk(aProgram(["a", "b", "c"]));
+  walk.turn();
+  walk.end(success());
+  walk.end(success());
+  walk.end(failure());
+  walk.untilDue();
+  const says = (program: WorkflowWalk["program"]) => {
+    const decision = lookBy(walk, program);
+    return decision.kind === "block"
+      ? [decision.reason, decision.message.replace("orders.checkout v1: ", "")]
+      : decision;
+  };
+  assert.deepEqual(says(aProgram(["a"])), [
+    "recipe_changed",
+    'the record has "b" at position 1 of what is done, the definition has nothing',
+  ]);
+  assert.deepEqual(says(aProgram(["a", "b"])), [
+    "recipe_changed",
+    'the execution stands on "c", and the function ends there; ' + RECIPE_ADVICE,
+  ]);
+  assert.deepEqual(says(aProgram(["a", "b", "d"])), [
+    "recipe_changed",
+    'the execution stands on "c", and the function reaches "d"; ' + RECIPE_ADVICE,
+  ]);
+  assert.equal(short(lookBy(walk, aProgram(["a", "b", "c", "d"]))), "open");
+});
+
+Deno.test("next() of a workflow waits for a function that has not come as far as the record", () => {
+  const walk = new WorkflowWalk(aProgram(["a", "b"]));
+  walk.turn();
+  walk.end(success());
+  walk.end(failure());
+  walk.untilDue();
+  const plan = planOf(walk.program, walk.record);
+  for (const steps of [[], plan.steps.slice(0, 1)]) {
+    const decision = next(walk.record, { ...plan, steps, end: { kind: "more" } }, { now: walk.now, mayTakeOver: true });
+    assert.equal(decision.kind, "continue");
+  }
+});
+
+Deno.test("next() of a workflow whose function is wrong blocks as it says, forward and on the way back", () => {
+  const error = { class: "WorkflowMisuse", message: "await each call", backtrace: null, cause: null };
+  for (const back of [false, true]) {
+    const walk = new WorkflowWalk(aProgram([{ name: "a", hasUndo: true }, "b"]));
+    walk.turn();
+    walk.end(success());
+    if (back) walk.end(failure({ cause: "final" }), undefined, { mayOpen: false });
+    else walk.end(failure());
+    walk.untilDue();
+    const plan = { ...planOf(walk.program, walk.record), end: { kind: "unusable", reason: "bug", error } as const };
+    assert.equal(differenceFrom(walk.record, plan), "await each call");
+    assert.deepEqual(next(walk.record, plan, { now: walk.now, mayTakeOver: true }), {
+      kind: "block",
+      reason: "bug",
+      message: "await each call",
+      error,
+    });
+  }
+});
+
+Deno.test("armedPause() tells a sleep from a wait, and next() blocks where it has become the other", () => {
+  const programs = {
+    sleep: aProgram([{ name: "pause", kind: "sleep", pauseMs: 60_000 }]),
+    wait: aProgram([{ name: "pause", kind: "wait", pauseMs: 60_000 }]),
+  };
+  for (const [kind, other] of [["sleep", "wait"], ["wait", "sleep"]] as const) {
+    const walk = new WorkflowWalk(programs[kind]);
+    assert.equal(armedPause(walk.record), null);
+    walk.turn();
+    assert.equal(armedPause(walk.record), kind);
+    walk.untilDue();
+    const decision = lookBy(walk, programs[other]);
+    assert.equal(short(decision), "block: recipe_changed");
+    assert.match(
+      decision.kind === "block" ? decision.message : "",
+      new RegExp(`stands on "pause" \\(${kind}\\), and the function reaches "pause" \\(${other}\\)`),
+    );
+    assert.equal(short(lookBy(walk, programs[kind])), "leave");
+  }
+});
+
+Deno.test("next() looks at what was called in the first look of a turn only", () => {
+  const walk = new WorkflowWalk(aProgram([{ name: "call/result", kind: "call_result" }]));
+  walk.turn();
+  walk.end({ kind: "waiting", waitingFor: "call y", until: T0 + 60_000 });
+  const { attempt, dueAt, owner, waitingFor } = walk.execution;
+  assert.deepEqual([attempt, dueAt, owner, waitingFor], [0, T0 + 60_000, null, "call y"]);
+  assert.deepEqual([walk.rows, armedPause(walk.record)], [[], null]);
+  const plan = planOf(walk.program, walk.record);
+  const looks = [true, false].map((isFirst) => next(walk.record, plan, { now: T0, mayTakeOver: true, isFirst }));
+  assert.deepEqual(looks.map(short), ["open", "drop: not_due"]);
+  walk.turn();
+  assert.deepEqual([walk.execution.attempt, walk.execution.waitingFor], [1, null]);
+  walk.end({ kind: "succeeded", patch: "what it came to" });
+  assert.deepEqual([walk.execution.status, walk.rows], ["completed", ["call/result 1.1 succeeded"]]);
+});
+
+Deno.test("next() takes the oldest of the signals that a wait for any names", () => {
+  const walk = new WorkflowWalk(aProgram([{ name: "answer", kind: "wait", signals: ["yes", "no"] }]));
+  walk.turn();
+  assert.equal(walk.execution.waitingFor, "yes\nno");
+  walk.signal("other").turn();
+  assert.equal(walk.execution.status, "running");
+  walk.signal("no").signal("yes").turn();
+  assert.deepEqual(walk.record.attempts.at(-1)?.result, { signal: "no", payload: "s2" });
+  assert.deepEqual(walk.record.signals.map(({ name }) => name), ["other", "yes"]);
+});
+
+Deno.test("next() of a parallel keeps to the deadline once nothing of it runs", () => {
+  const walk = new WorkflowWalk(aProgram([aParallel("all", [{ name: "a" }])], { deadlineMs: 500 }));
+  walk.turn();
+  walk.end(failure());
+  assert.equal(walk.execution.dueAt, T0 + 500);
+  walk.untilDue().turn();
+  assert.deepEqual([walk.execution.status, walk.execution.failure?.class], ["failed", "DeadlineExceeded"]);
 });

@@ -3,16 +3,15 @@
  * run where no worker does.
  */
 
-import { CLOSED, rowOfOpenAttempt } from "./attempts.ts";
+import { CLOSED, closedWithoutRow, rowsOfCutOff } from "./attempts.ts";
 import { abandoned } from "./apply.ts";
 import { auditRow, type By } from "./audit.ts";
 import { advance, type Change, changeOf, type Expired, join } from "./change.ts";
-import { rowId } from "./chance.ts";
 import { cutLeaseEnd, lifted, notBefore } from "./course.ts";
-import type { JsonObject } from "./json.ts";
+import type { Json } from "./json.ts";
 import type { Making } from "./making.ts";
 import { type Execution, type ExecutionRecord, isActive, isFinished, type Operation, type Request } from "./record.ts";
-import { isPivotPassed } from "./undo.ts";
+import { isPivotPassed, undoables } from "./undo.ts";
 
 /** What an operation comes to. */
 export type Operated =
@@ -72,16 +71,44 @@ export function compensate(record: ExecutionRecord, by: By, making: Making): Ope
   return requested(record, null, request, auditRow(record, "compensate", by, null, making), making);
 }
 
+/**
+ * What a parent asks of an execution that it called: to be undone, though it is completed. Nothing happens to one that
+ * has been undone, or had nothing to undo.
+ */
+export function compensateForParent(record: ExecutionRecord, by: By, making: Making): Operated {
+  const { execution } = record;
+  const { status } = execution;
+  const isUnderWay = status === "compensating" || execution.request?.action === "compensate";
+  if (isUnderWay || isUndone(record)) return { kind: "nothing" };
+  if (status !== "completed") return compensate(record, by, making);
+  if (isPivotPassed(record)) {
+    return { kind: "refused", code: "past_pivot", message: "its pivot has been passed: nothing is undone any more" };
+  }
+  const request: Request = { action: "compensate", ...by, at: making.now };
+  return requested(record, null, request, auditRow(record, "compensate", by, null, making), making);
+}
+
+/** Nothing of it is left, or nothing ever was. What was terminated may have left something. */
+export function isUndone(record: ExecutionRecord): boolean {
+  const { direction, failure, status } = record.execution;
+  if (status === "compensated") return true;
+  if (status !== "failed" || direction !== "execute") return false;
+  return failure?.class !== "Terminated" || undoables(record).length === 0;
+}
+
 /** On, as if the step (or the undo) had ended `skipped`. `result` is what it is to add to the context. */
 export function skipStep(
   record: ExecutionRecord,
-  by: By & { readonly result: JsonObject | null },
+  by: By & { readonly result: Json },
   making: Making,
 ): Operated {
   const { execution } = record;
   const { status } = execution;
   if (status !== "compensating" && status !== "compensation_failed" && status !== "blocked") {
     return wrongState(execution);
+  }
+  if (execution.currentStep === "") {
+    return { kind: "refused", code: "wrong_state", message: "it stands between two steps: there is none to skip" };
   }
   const closed = closeDead(record, making);
   if (closed === "alive") return attemptOpen(execution);
@@ -97,22 +124,26 @@ export function terminate(record: ExecutionRecord, by: By, making: Making): Oper
   const { execution } = record;
   if (isFinished(execution.status)) return wrongState(execution);
   const { now } = making;
-  const cut = execution.owner === null ? null : rowOfOpenAttempt(record, {
-    id: rowId(now, making.chance, making.rows),
-    status: "superseded",
-    undo: execution.openUndo ?? "none",
-    reason: by.reason,
-  }, now);
+  const cut = execution.owner === null ? [] : rowsOfCutOff(record, { status: "superseded", reason: by.reason }, making);
   const finishedAt = Math.max(now, execution.startedAt);
-  const failure = { class: "Terminated", message: by.reason ?? "Terminated", step: execution.currentStep, at: now };
+  const failure = {
+    class: "Terminated",
+    message: by.reason ?? "Terminated",
+    step: execution.currentStep || null,
+    at: now,
+  };
   const detail = { from: execution.status, droppedRequest: execution.request?.action ?? null };
   return {
     kind: "change",
     change: changeOf(execution, {
-      ...CLOSED,
+      ...closedWithoutRow(execution),
       status: "failed",
       // The code that was cut off may still run until then: nothing that is brought back opens before.
-      dueAt: cut === null ? cutLeaseEnd(record, now) : (execution.dueAt ?? 0) <= now ? null : execution.dueAt,
+      dueAt: execution.owner === null
+        ? cutLeaseEnd(record, now)
+        : (execution.dueAt ?? 0) <= now
+        ? null
+        : execution.dueAt,
       wakeAt: null,
       waitingFor: null,
       request: null,
@@ -124,7 +155,7 @@ export function terminate(record: ExecutionRecord, by: By, making: Making): Oper
       finishedAt,
       durationMs: finishedAt - execution.startedAt,
     }, {
-      attempts: cut === null ? [] : [cut],
+      attempts: cut,
       operations: [auditRow(record, "terminate", by, detail, making)],
       expired: notRenewed(execution),
     }),
@@ -167,7 +198,7 @@ function closeDead(record: ExecutionRecord, making: Making): Change | "alive" | 
   const { execution } = record;
   if (execution.owner === null) return null;
   if ((execution.dueAt ?? Infinity) > making.now) return "alive";
-  return changeOf(execution, { ...CLOSED, dueAt: making.now }, abandoned(record, making));
+  return changeOf(execution, { ...closedWithoutRow(execution), dueAt: making.now }, abandoned(record, making));
 }
 
 /**

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { applyOutcome, type Outcome } from "./outcome.ts";
-import { compensate, park } from "./operate.ts";
+import { compensate, park, retry } from "./operate.ts";
 import { aPlan, failure, INTERRUPTED, LEASE, success, T0, Walk } from "./testing_walk.ts";
+import { aProgram, WorkflowWalk } from "./testing_workflow.ts";
 
 const BY = { actor: "ada", reason: "as the customer asked" };
 const PLAN = aPlan([
@@ -376,5 +377,82 @@ Deno.test("applyOutcome() leaves the cursor where it is if the definition has lo
       outcome.kind === "failed" ? "reserve" : "charge",
       null,
     ]);
+  }
+});
+
+const AFTER_PIVOT = { class: "AfterPivot", message: "its pivot has been passed", backtrace: null, cause: null };
+
+Deno.test("applyOutcome() of a workflow's step keeps its result in its row, and the context as it was", () => {
+  const walk = new WorkflowWalk(aProgram(["a", "b"]));
+  walk.turn();
+  walk.end({ kind: "succeeded", patch: [1, 2] });
+  assert.deepEqual(walk.record.attempts[0]?.result, [1, 2]);
+  assert.deepEqual(walk.execution.context, walk.execution.input);
+});
+
+Deno.test("applyOutcome() of a failure leaves it to a workflow's function what comes of it", () => {
+  const walk = new WorkflowWalk(aProgram([
+    { step: { name: "bad", hasUndo: true, undoOnFailure: true }, isCaught: true, fallback: [] },
+    "next",
+  ]));
+  walk.turn();
+  walk.end(failure({ cause: "final" }));
+  assert.deepEqual([walk.execution.currentStep, walk.execution.failure], ["next", null]);
+  assert.deepEqual(walk.rows, ["bad 1.1 failed (unknown)"]);
+});
+
+Deno.test("applyOutcome() of a look at what has not ended leaves no row, and gives way to a request", () => {
+  for (const isRequested of [false, true]) {
+    const walk = new WorkflowWalk(aProgram([
+      { name: "call", kind: "call", hasUndo: true, undoOnFailure: true },
+      { name: "call/result", kind: "call_result" },
+    ]));
+    walk.turn();
+    walk.end(success());
+    if (isRequested) walk.operate((record, making) => compensate(record, { actor: null, reason: null }, making));
+    walk.end({ kind: "waiting", waitingFor: "call y", until: T0 + 60_000 });
+    assert.deepEqual(walk.rows, ["call 1.1 succeeded (result)"]);
+    if (!isRequested) {
+      assert.deepEqual([walk.execution.waitingFor, walk.execution.dueAt], ["call y", T0 + 60_000]);
+      continue;
+    }
+    assert.deepEqual([walk.execution.status, walk.execution.currentStep], ["compensating", "call"]);
+    walk.end({ kind: "waiting", waitingFor: "call y", until: T0 + 60_000 });
+    assert.deepEqual([walk.execution.waitingFor, walk.execution.attempt], ["call y", 0]);
+    walk.untilDue().turn();
+    walk.end({ kind: "blocked", reason: "after_pivot", error: AFTER_PIVOT });
+    const { blockedReason, compensationFailure, direction, status } = walk.execution;
+    assert.deepEqual([status, direction, blockedReason], ["blocked", "compensate", "after_pivot"]);
+    assert.equal(compensationFailure?.message, AFTER_PIVOT.message);
+  }
+});
+
+Deno.test("applyOutcome() blocks a step that cannot go on without a person, and keeps a row of it", () => {
+  const walk = new WorkflowWalk(aProgram(["a"]));
+  walk.turn();
+  walk.end({ kind: "blocked", reason: "after_pivot", error: AFTER_PIVOT });
+  assert.deepEqual([walk.execution.status, walk.execution.blockedReason, walk.rows], [
+    "blocked",
+    "after_pivot",
+    ["a 1.1 failed"],
+  ]);
+});
+
+Deno.test("applyOutcome() of hooks: both block once they fail for good, and are tried again alone", () => {
+  for (const [event, throws] of [["completed", false], ["compensated", true]] as const) {
+    const walk = new WorkflowWalk(
+      aProgram([{ name: "a", hasUndo: true }], { throws, hasCompletedHook: true, hasCompensatedHook: true }),
+    );
+    walk.turn();
+    walk.end(success());
+    if (throws) walk.end(success());
+    assert.equal(walk.execution.currentStep, `~${event}`);
+    walk.end(failure({ cause: "final" }));
+    assert.deepEqual([walk.execution.status, walk.execution.blockedReason], ["blocked", "hook_failed"]);
+    walk.operate((record, making) => retry(record, { actor: null, reason: null }, making));
+    walk.turn();
+    assert.equal(walk.execution.currentStep, `~${event}`);
+    walk.end(success());
+    assert.equal(walk.execution.status, event);
   }
 });

@@ -40,11 +40,41 @@ export type BlockedReason =
   | "not_storable"
   /** Hints were sent again and again, consumers were there, and none of them took the execution up. */
   | "not_taken_up"
-  /** It would have to be undone, but its pivot has been passed. */
-  | "after_pivot";
+  /** It would have to be undone, but its pivot, or that of an execution that it called, has been passed. */
+  | "after_pivot"
+  /** A workflow's hook on its end has used up its attempts. */
+  | "hook_failed";
 
-/** What kind of step a row is of. */
-export type StepKind = "step" | "transaction" | "pivot" | "sleep" | "wait";
+/**
+ * What kind of step a row is of. A workflow also has a `parallel` with its branches, a `call` that starts another
+ * execution and its `call_result`, and a `hook` on its end.
+ */
+export type StepKind =
+  | "step"
+  | "transaction"
+  | "pivot"
+  | "sleep"
+  | "wait"
+  | "parallel"
+  | "branch"
+  | "branch_transaction"
+  | "call"
+  | "call_result"
+  | "hook";
+
+/** A branch of the open parallel whose code is running. */
+export interface OpenBranch {
+  /** `<parallel>/<branch>`, as its row will have it. */
+  readonly step: string;
+  /** What kind of branch it is. */
+  readonly kind: StepKind;
+  /** Number of the try. */
+  readonly attempt: number;
+  /** When the try began. */
+  readonly startedAt: Instant;
+  /** The `undo` of its row if anything but its own outcome ends it. */
+  readonly undo: Undo;
+}
 
 /** How an attempt ended. */
 export type AttemptStatus = "succeeded" | "skipped" | "failed" | "abandoned" | "interrupted" | "superseded";
@@ -65,8 +95,8 @@ export interface Request {
   readonly reason: string | null;
   /** When. */
   readonly at: Instant;
-  /** `skip_step` only: what the skipped step is to add to the context. */
-  readonly result?: JsonObject | null;
+  /** `skip_step` only: what the skipped step is to add to the context, or to return in a workflow. */
+  readonly result?: Json;
 }
 
 /** One run of a definition: one row of `saga_executions`. */
@@ -87,7 +117,7 @@ export interface Execution {
   readonly status: Status;
   /** Whether it went forward or back. */
   readonly direction: Direction;
-  /** Name of the step that the cursor stands on. */
+  /** Name of the step that the cursor stands on; empty where a workflow's function has yet to say what comes next. */
   readonly currentStep: string;
   /** Generation; raised by an operator's retry, compensate or skip. Everything older is void. */
   readonly epoch: number;
@@ -101,7 +131,7 @@ export interface Execution {
   readonly dueAt: Instant | null;
   /** When a sweeper must look, if nothing else happens. */
   readonly wakeAt: Instant | null;
-  /** Name of the signal that is awaited. */
+  /** Name of the signal that is awaited; several of them in lines, where any of them will do. */
   readonly waitingFor: string | null;
   /** How many signals have arrived; written by `signal` only. */
   readonly signalsSeen: number;
@@ -109,6 +139,8 @@ export interface Execution {
   readonly openUndo: Undo | null;
   /** While an attempt is open: the kind of its step, so that a row can be written for it without the definition. */
   readonly openKind: StepKind | null;
+  /** While a parallel is open: its branches that are running. */
+  readonly openBranches: readonly OpenBranch[] | null;
   /** What waits for the open attempt to end. */
   readonly request: Request | null;
   /** Hints sent since the last commit. */
@@ -183,8 +215,8 @@ export interface Attempt {
   readonly errorBacktrace: string | null;
   /** When the next try is due, if there is one. */
   readonly retryAt: Instant | null;
-  /** What the step wrote: the patch that was merged into the context. */
-  readonly result: JsonObject | null;
+  /** What the step wrote: in a saga the patch that was merged into the context, in a workflow what it returned. */
+  readonly result: Json;
   /** What its undo would need. */
   readonly undo: Undo;
   /** The idempotency key that the user's code was given. */

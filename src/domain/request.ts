@@ -5,7 +5,7 @@ import { auditRow } from "./audit.ts";
 import { advance, type Change, changeOf, join } from "./change.ts";
 import { rowId } from "./chance.ts";
 import { cutLeaseEnd, lifted, movedOn, notBefore, toNextUndo, turnedBack } from "./course.ts";
-import { type JsonObject, merge } from "./json.ts";
+import { type Json, type JsonObject, merge } from "./json.ts";
 import type { Making } from "./making.ts";
 import { differenceFrom, hasEndedWell } from "./next.ts";
 import { type Plan, stepOf } from "./plan.ts";
@@ -32,7 +32,7 @@ function compensateNow(record: ExecutionRecord, request: Request, making: Making
   if (execution.direction === "compensate") return dropped(record, request, "it is being compensated already", making);
   if (isPivotPassed(record)) return dropped(record, request, "the pivot has been passed", making);
   const message = request.reason ?? "Compensation was requested";
-  const failure = { class: "CompensationRequested", message, step: execution.currentStep, at: now };
+  const failure = { class: "CompensationRequested", message, step: execution.currentStep || null, at: now };
   const idle: Execution = { ...execution, request: null, attempt: 0 };
   const back = turnedBack({ ...record, execution: idle }, failure, now);
   return changeOf(idle, {
@@ -48,29 +48,29 @@ function skipNow(record: ExecutionRecord, request: Request, plan: Plan, making: 
   const forward = execution.direction === "execute";
   // Which step comes next is known only where the definition fits what was done; a rollback makes it fit again.
   const ended = hasEndedWell(record) ? "the step has ended well already" : null;
-  const misfit = forward ? differenceFrom(record, plan) ?? ended : null;
+  const misfit = forward ? differenceFrom(record, plan) ?? ended ?? unmergeable(request, plan) : null;
   if (misfit !== null) return dropped(record, request, misfit, making);
-  const patch = forward ? request.result ?? null : null;
+  const result: Json = forward ? request.result ?? null : null;
   const row = rowWithoutAttempt(record, {
     id: rowId(now, making.chance, making.rows),
     kind: stepOf(plan, execution.currentStep)?.kind ?? kindOfRows(record),
     status: "skipped",
     undo: "none",
     reason: request.reason,
-    result: patch,
+    result,
   }, { startedAt: now, now });
   const skipped = changeOf(execution, {
     ...CLOSED,
     ...lifted(execution),
     request: null,
-    context: merge(execution.context, patch),
+    context: plan.end === null ? merge(execution.context, result as JsonObject | null) : execution.context,
     compensationFailure: null,
     ...(forward ? { failure: null } : {}),
     finishedAt: null,
     durationMs: null,
   }, { attempts: [row], operations: [auditRow(record, "request_carried_out", request, detailOf(request), making)] });
   const after = advance(record, skipped);
-  const moved = forward ? movedOn(after.execution, plan, now) : toNextUndo(after, now);
+  const moved = forward ? movedOn(after.execution, plan, now) : toNextUndo(after, plan, now);
   const active = isActive(moved.status ?? after.execution.status);
   return join(
     skipped,
@@ -81,6 +81,12 @@ function skipNow(record: ExecutionRecord, request: Request, plan: Plan, making: 
       ...(active ? notBefore(record, now) : {}),
     }),
   );
+}
+
+/** Only an object can be added to the context of a saga; whoever asked need not have known that it is one. */
+function unmergeable({ result = null }: Request, plan: Plan): string | null {
+  if (plan.end !== null || (typeof result === "object" && !Array.isArray(result))) return null;
+  return "what a skipped step of a saga is to add to the context must be an object";
 }
 
 function kindOfRows(record: ExecutionRecord): Execution["openKind"] & string {

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { carryOut } from "./request.ts";
 import type { Request } from "./record.ts";
-import { aPlan, failure, startOf, T0, Walk } from "./testing_walk.ts";
+import { skipStep } from "./operate.ts";
+import { aPlan, failure, startOf, success, T0, Walk } from "./testing_walk.ts";
+import { aProgram, WorkflowWalk } from "./testing_workflow.ts";
 
 const PLAN = aPlan([{ name: "reserve", hasUndo: true }, "ship"]);
 const REQUEST: Request = { action: "compensate", actor: "ada", reason: "why not", at: T0 };
@@ -45,4 +47,32 @@ Deno.test("carryOut() audits with the actor and the reason of the request", () =
     detail: { request: "compensate" },
     at: T0 + 10,
   });
+});
+
+Deno.test("carryOut() drops what a skipped step of a saga cannot add to the context", () => {
+  for (const result of ["text", 7, [1], true]) {
+    const walk = new Walk(PLAN).runTo("reserve");
+    walk.end(failure({ cause: "not_storable" }));
+    walk.operate((record, making) => skipStep(record, { actor: null, reason: null, result }, making));
+    walk.turn();
+    assert.deepEqual([walk.execution.status, walk.execution.request], ["blocked", null]);
+    assert.equal(
+      walk.operations.at(-1)?.detail?.why,
+      "what a skipped step of a saga is to add to the context must be an object",
+    );
+  }
+});
+
+Deno.test("carryOut() lets a skipped step of a workflow return anything, and leaves the context alone", () => {
+  for (const result of ["text", [1], { a: 1 }, null]) {
+    const walk = new WorkflowWalk(aProgram(["a", "b"]));
+    walk.turn();
+    walk.end(failure({ cause: "not_storable" }));
+    walk.operate((record, making) => skipStep(record, { actor: null, reason: null, result }, making));
+    walk.turn();
+    assert.deepEqual(walk.record.attempts.at(-1)?.result, result);
+    assert.deepEqual([walk.execution.currentStep, walk.execution.context], ["b", { order: 7 }]);
+    walk.end(success());
+    assert.equal(walk.execution.status, "completed");
+  }
 });

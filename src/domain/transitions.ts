@@ -76,11 +76,15 @@ function inEnd(before: ExecutionRecord, after: ExecutionRecord): string | null {
   return after.attempts.length === before.attempts.length ? null : `it was ${status}, and something ran`;
 }
 
+const LOOKS: ReadonlySet<Execution["openKind"]> = new Set(["call", "call_result"]);
+
 /** An attempt ends with its row, and until then everything about it stays. */
 function inToken(before: Execution, { execution: after, attempts }: ExecutionRecord): string | null {
   if (before.owner === null) return null;
   const sameCursor = before.currentStep === after.currentStep && before.direction === after.direction &&
     before.epoch === after.epoch && before.attempt === after.attempt;
+  // A parallel, and the look at another execution, may be closed without a row of their own.
+  if (before.owner !== after.owner && (before.openBranches !== null || LOOKS.has(before.openKind))) return null;
   if (before.owner === after.owner) {
     const same = sameCursor && before.attemptStartedAt === after.attemptStartedAt &&
       before.openUndo === after.openUndo && before.openKind === after.openKind;
@@ -111,7 +115,7 @@ function byOneCommit(before: ExecutionRecord, after: ExecutionRecord): string | 
   const rows = after.attempts.slice(before.attempts.length);
   for (const signal of before.signals) {
     if (after.signals.some((kept) => kept.id === signal.id)) continue;
-    const taken = rows.some((row) => row.stepName === signal.name && row.kind === "wait" && row.status === "succeeded");
+    const taken = rows.some((row) => row.kind === "wait" && row.status === "succeeded");
     if (!taken) return `the signal ${signal.name} was consumed by no wait`;
   }
   const slotTaken = before.execution.activeSlot === null && after.execution.activeSlot !== null;

@@ -3,7 +3,7 @@
  * was renamed is still in the list, and blocks there instead of being passed over.
  */
 
-import type { JsonObject } from "./json.ts";
+import type { Json } from "./json.ts";
 import type { Attempt, ExecutionRecord, StepKind } from "./record.ts";
 
 /** A step that compensation has to take back. */
@@ -17,7 +17,7 @@ export interface Undoable {
   /** `result`: it succeeded, and `written` is what it wrote, if anything. `unknown`: it may have taken effect, or not. */
   readonly knowledge: "result" | "unknown";
   /** What it wrote; null if nothing, or if that is not known. */
-  readonly written: JsonObject | null;
+  readonly written: Json;
 }
 
 /** What is left to undo, the next one first: latest first, each step once; what it wrote beats not knowing. */

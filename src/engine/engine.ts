@@ -5,13 +5,13 @@ import { flagAt, inside, optionsAt, type Place, refusal, wholeNumberAt } from ".
 import type { Definition } from "../definition/definition.ts";
 import type { AnyDefinition, InputOf } from "../definition/inference.ts";
 import { type Registry, registry } from "../definition/registry.ts";
-import { validate } from "../definition/schema.ts";
+import { type StandardSchema, validate } from "../definition/schema.ts";
 import { storable, storableObject } from "../definition/storable.ts";
 import { checkText } from "../definition/text.ts";
 import { auditRow } from "../domain/audit.ts";
 import { changeOf } from "../domain/change.ts";
 import { rowId } from "../domain/chance.ts";
-import { rowOfRunning } from "../domain/attempts.ts";
+import { rowsOfRunning } from "../domain/attempts.ts";
 import type { Json, JsonObject } from "../domain/json.ts";
 import {
   type Execution,
@@ -26,9 +26,11 @@ import type { Exchange } from "../exchange.ts";
 import { silentLogger } from "../logger.ts";
 import type { Store } from "../store.ts";
 import { localExchange } from "../../exchanges/local.ts";
+import { tellParent } from "./calls.ts";
 import { Bag, type Placed } from "./bag.ts";
 import { EngineClock } from "./engine_clock.ts";
 import { base, EventBus, isEventName, type SagaEvent, type SagaEventName, type SagaListener } from "./events.ts";
+import { checkDeploy, type DeployCheck, planOver } from "./check_deploy.ts";
 import { explain, type Explanation } from "./explain.ts";
 import {
   type CompensationPlan,
@@ -57,11 +59,13 @@ import { DECISIONS, type Decisions, hintOf, Parts } from "./parts.ts";
 import { Outage } from "./outage.ts";
 import { secureRandom } from "./random.ts";
 import { type Resumed, type ResumeOptions, resumeStuck } from "./resume.ts";
+import { Pass } from "./pass.ts";
+import { executionLike, type RerunOptions, startFrom } from "./rerun.ts";
 import { safeLogger } from "./safe_logger.ts";
 import { settingsOf } from "./settings.ts";
 import { newExecution, start, START_KEYS, type Started, type StartOptions } from "./start.ts";
 import { Waiting, type WaitOptions } from "./waiting.ts";
-import type { AttemptView, EngineHealth, Worker } from "./views.ts";
+import type { AttemptView, EngineHealth, VersionInUse, Worker } from "./views.ts";
 import { WorkerLoop } from "./worker.ts";
 
 const DEFAULT_PRUNE_LIMIT = 1_000;
@@ -136,6 +140,7 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
       waiting: this.#waiting,
       decisions: (options as { readonly [DECISIONS_OPTION]?: Decisions })[DECISIONS_OPTION] ?? DECISIONS,
     });
+    this.#parts.onChildEnded = (execution) => void tellParent(this.#parts, execution);
     this.#parts.onWake = (at, partition) => this.#onWake(at, partition);
   }
 
@@ -228,14 +233,14 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
   }
 
   /**
-   * Its attempts, in the order in which they ended, and last the open one as `running`.
+   * Its attempts, in the order in which they ended, and last what is open as `running`: of a parallel, each of its
+   * branches that run.
    *
    * @throws {SagaError} `not_found`
    */
   async attempts(id: string): Promise<readonly AttemptView[]> {
     const record = await this.#record(id, "list the attempts of");
-    const running = rowOfRunning(record);
-    return running === null ? record.attempts : [...record.attempts, running];
+    return [...record.attempts, ...rowsOfRunning(record)];
   }
 
   /**
@@ -336,17 +341,20 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
 
   /**
    * Moves on as if the step, or the undo, where it stands had ended `skipped`: for what a person has settled by hand.
-   * `result` is what the step was to add to the context.
+   * `result` is what the step was to add to the context, or to return in a workflow.
    *
    * @throws {SagaError} `not_found`; `wrong_state` unless it is blocked, being compensated or compensation_failed;
    * `attempt_open`; `request_pending`; `not_storable`
    */
   async skipStep(
     id: string,
-    options: OperationOptions & { readonly result?: JsonObject } = {},
+    options: OperationOptions & { readonly result?: Json } = {},
   ): Promise<Execution> {
     const maxBytes = this.#parts.settings.maxJsonBytes;
-    const result = storableObject(options?.result, { what: "the result of a skipped step", maxBytes });
+    const limits = { what: "the result of a skipped step", maxBytes };
+    const given: unknown = options?.result ?? null;
+    const isObject = typeof given === "object" && !Array.isArray(given);
+    const result = isObject || await this.#isSaga(id) ? storableObject(given, limits) : storable(given, limits);
     return await this.#operate(id, "skip_step", options, result);
   }
 
@@ -361,13 +369,15 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
 
   /**
    * Starts a finished execution's definition, version, input, resource and active key once more, as a new execution. If
-   * another one holds the key, `created` is false.
+   * another one holds the key, `created` is false. With `from`, the steps before that one are kept, with their keys.
    *
-   * @throws {SagaError} `not_found`; `wrong_state` if it is not finished; `unknown_definition`
+   * @throws {SagaError} `not_found`; `wrong_state` if it is not finished, or if a step before `from` has not ended or has
+   * been undone; `unknown_definition`
    */
-  async rerun(id: string, options: Omit<OperationOptions, "epoch"> = {}): Promise<Started> {
+  async rerun(id: string, options: RerunOptions = {}): Promise<Started> {
     const place: Place = { code: "invalid_options", action: `run execution ${show(id)} again`, path: "options" };
-    const by = operationOptions(place, options);
+    const { from } = optionsAt(place, options, ["actor", "reason", "from"]);
+    const by = operationOptions(place, options, ["from"]);
     const record = await this.#record(id, "rerun");
     const { execution } = record;
     if (!isFinished(execution.status)) {
@@ -381,21 +391,35 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
     }
     const definition = this.#parts.registry.get(execution.sagaName, execution.sagaVersion);
     if (definition === null) throw unknownDefinition(execution.sagaName, execution.sagaVersion);
-    const { input, partition, resourceId, resourceType } = execution;
-    const resource = resourceType === null || resourceId === null
-      ? {}
-      : { resource: { type: resourceType, id: resourceId } };
-    const key = execution.activeKey === null ? {} : { activeKey: execution.activeKey };
-    // The input has passed the schema once; what a schema makes of its own output nobody knows.
-    const again = await newExecution(this.#parts, { ...definition, input: null }, {
-      input,
-      partition,
-      ...resource,
-      ...key,
-    }, place);
-    const started = await this.#start(again);
-    await this.#note(record, by, { executionId: started.execution.id });
+    const again = await executionLike(this.#parts, execution, definition, place);
+    const started = from === undefined
+      ? await this.#start(again)
+      : await startFrom(this.#parts, record, again, { definition, from, place });
+    const detail = { executionId: started.execution.id, ...(typeof from === "string" ? { from } : {}) };
+    await this.#note(record, by, detail);
     return started;
+  }
+
+  /**
+   * Which definitions and versions unfinished executions need, and how many: before a version is taken out of the code.
+   * Blocked executions count, too.
+   */
+  async versionsInUse(): Promise<readonly VersionInUse[]> {
+    await this.#begin();
+    const { registry, store } = this.#parts;
+    const found = await store.versionsInUse();
+    return found.map((one) => ({ ...one, isRegistered: registry.get(one.name, one.version) !== null }));
+  }
+
+  /**
+   * Whether this engine's definitions fit what is under way, before they are deployed: follows every unfinished execution
+   * as far as it is recorded, without running the code of any step and without writing anything.
+   *
+   * @param onProgress Told after each hundred executions how many have been looked at.
+   */
+  async checkDeploy(onProgress: (checked: number) => void = () => {}): Promise<DeployCheck> {
+    await this.#begin();
+    return await checkDeploy(this.#parts, onProgress);
   }
 
   /**
@@ -437,9 +461,10 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
     const record = await this.#record(id, "explain");
     const { clock, registry, settings, store } = this.#parts;
     const { sagaName, sagaVersion } = record.execution;
+    const definition = registry.get(sagaName, sagaVersion);
     return explain(record, {
       now: clock.now(),
-      definition: registry.get(sagaName, sagaVersion),
+      plan: definition === null ? null : await planOver(this.#parts, definition, record),
       workers: await store.workers.list(clock.now()),
       stalledAfterMs: settings.stalledAfterMs,
     });
@@ -465,7 +490,7 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
 
   /**
    * Deletes finished executions, the oldest first, with everything that belongs to them. Their ids are free again.
-   * Returns how many; call it until it returns less than the limit.
+   * What a workflow has called goes after it. Returns how many; call it until it returns less than the limit.
    *
    * @throws {SagaError} `invalid_options`
    */
@@ -586,8 +611,8 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
   async #operate(
     id: string,
     action: Parameters<typeof operate>[2],
-    options: OperationOptions & { readonly result?: JsonObject },
-    result: JsonObject | null = null,
+    options: OperationOptions & { readonly result?: Json },
+    result: Json = null,
   ): Promise<Execution> {
     const place: Place = { code: "invalid_options", action: `${verb(action)} execution ${show(id)}`, path: "options" };
     const by = operationOptions(place, options, action === "skip_step" ? ["epoch", "result"] : ["epoch"]);
@@ -595,12 +620,33 @@ export class Engine<const D extends readonly AnyDefinition[] = readonly AnyDefin
     return await operate(this.#parts, checkText(id, "the id of an execution"), action, { ...by, result });
   }
 
+  async #isSaga(id: string): Promise<boolean> {
+    const { sagaName, sagaVersion } = (await this.#record(id, "skip a step of")).execution;
+    return this.#parts.registry.get(sagaName, sagaVersion)?.kind === "saga";
+  }
+
   async #accepted(record: ExecutionRecord, name: string, payload: unknown): Promise<Json> {
     const { sagaName, sagaVersion } = record.execution;
-    const schema = this.#parts.registry.get(sagaName, sagaVersion)?.code.get(name)?.schema ?? null;
+    const definition = this.#parts.registry.get(sagaName, sagaVersion);
+    const schema = definition === null ? null : await this.#schemaOf(definition, record, name);
     const what = `the payload of signal "${name}"`;
     const accepted = schema === null ? payload : await validate(schema, payload, what);
-    return storable(accepted, { what, maxBytes: this.#parts.settings.maxJsonBytes });
+    // A workflow's wait puts it through the schema again: on each pass, like everything that its function gets.
+    const kept = definition?.kind === "workflow" ? payload : accepted;
+    return storable(kept, { what, maxBytes: this.#parts.settings.maxJsonBytes });
+  }
+
+  /** What the step that takes the signal asks of its payload; of a workflow it is known once it waits for it. */
+  async #schemaOf(definition: Definition, record: ExecutionRecord, signal: string): Promise<StandardSchema | null> {
+    if (definition.kind === "saga") return definition.code.get(signal)?.schema ?? null;
+    const { waitingFor } = record.execution;
+    if (waitingFor === null || !waitingFor.split("\n").includes(signal)) return null;
+    const pass = new Pass(this.#parts, definition, new AbortController().signal);
+    // Where the function takes its time, the wait itself says what it makes of the payload.
+    const isThere = await pass.starts(record);
+    const schema = isThere ? pass.code.get(record.execution.currentStep)?.schema ?? null : null;
+    pass.forget();
+    return schema;
   }
 
   /** An audit row beside the execution that it is about. */

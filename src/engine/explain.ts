@@ -1,11 +1,11 @@
 /** One sentence on why an execution does not move, and the data behind it. */
 
 import { countedAtCursor } from "../domain/attempts.ts";
-import { stepOf } from "../domain/plan.ts";
-import type { ExecutionRecord, Instant } from "../domain/record.ts";
+import { CALL_PREFIX, isCalling } from "../domain/next.ts";
+import { type Plan, stepOf } from "../domain/plan.ts";
+import type { ExecutionRecord, Instant, StepKind } from "../domain/record.ts";
 import { isFinished } from "../domain/record.ts";
 import type { WorkerRow } from "../store.ts";
-import type { Definition } from "../definition/definition.ts";
 
 /** What an execution is doing, or what it waits for. */
 export type ExplanationKind =
@@ -15,6 +15,7 @@ export type ExplanationKind =
   | "attempt_open"
   | "lease_ended"
   | "waiting_for_signal"
+  | "waiting_for_call"
   | "sleeping"
   | "retry_planned"
   | "start_planned"
@@ -43,7 +44,8 @@ export interface Explanation {
 /** What is known beside the record. */
 export interface ExplainContext {
   readonly now: Instant;
-  readonly definition: Definition | null;
+  /** Of a workflow: as far as its function goes with the record. Null where the definition is not known here. */
+  readonly plan: Plan | null;
   readonly workers: readonly WorkerRow[];
   readonly stalledAfterMs: number;
 }
@@ -51,7 +53,7 @@ export interface ExplainContext {
 /** Explains the record as it is now. */
 export function explain(record: ExecutionRecord, context: ExplainContext): Explanation {
   const { execution } = record;
-  const attempts = budgetOf(record, context.definition);
+  const attempts = budgetOf(record, context.plan);
   const said = (kind: ExplanationKind, sentence: string, until: Instant | null = null): Explanation => ({
     kind,
     sentence,
@@ -61,7 +63,7 @@ export function explain(record: ExecutionRecord, context: ExplainContext): Expla
     owner: execution.owner,
     attempts,
   });
-  const step = JSON.stringify(execution.currentStep);
+  const step = nameOf(execution.currentStep);
   const { dueAt, status } = execution;
   if (execution.request !== null) {
     const who = execution.request.actor ?? "somebody";
@@ -71,12 +73,16 @@ export function explain(record: ExecutionRecord, context: ExplainContext): Expla
       dueAt,
     );
   }
-  if (isFinished(status)) return said("finished", `${status} at ${time(execution.finishedAt)}`);
+  if (isFinished(status)) return said("finished", `${status} at ${time(execution.finishedAt)}${whyOf(execution)}`);
   if (status === "blocked") return said("blocked", blockedSentence(record));
   if (execution.owner !== null) {
     const doing = execution.direction === "execute" ? "runs" : "undoes";
     return (dueAt ?? 0) > context.now
-      ? said("attempt_open", `${execution.owner} ${doing} ${step}, lease until ${time(dueAt)}`, dueAt)
+      ? said(
+        "attempt_open",
+        `${execution.owner} ${doing} ${step}${branchesOf(execution)}, lease until ${time(dueAt)}`,
+        dueAt,
+      )
       : said(
         "lease_ended",
         `the lease of ${execution.owner} on ${step} ended at ${time(dueAt)}; taken over by the next sweep`,
@@ -87,9 +93,14 @@ export function explain(record: ExecutionRecord, context: ExplainContext): Expla
   if (!isServed(record, context.workers)) {
     return said("no_worker", `no live worker knows ${version} on partition ${JSON.stringify(execution.partition)}`);
   }
+  if (execution.waitingFor !== null && isCalling(execution)) {
+    const other = JSON.stringify(execution.waitingFor.slice(CALL_PREFIX.length));
+    return said("waiting_for_call", `waiting for the execution ${other} to end`, dueAt);
+  }
   if (execution.waitingFor !== null) {
     const limit = dueAt === null ? "without a time limit" : `until ${time(dueAt)}`;
-    return said("waiting_for_signal", `waiting for the signal ${JSON.stringify(execution.waitingFor)} ${limit}`, dueAt);
+    const signals = execution.waitingFor.split("\n").map((name) => JSON.stringify(name)).join(" or ");
+    return said("waiting_for_signal", `waiting for the signal ${signals} ${limit}`, dueAt);
   }
   if (dueAt !== null && dueAt > context.now) return planned(record, context, attempts, said);
   if (context.now - execution.lastProgressAt > context.stalledAfterMs) {
@@ -105,9 +116,9 @@ function planned(
   said: (kind: ExplanationKind, sentence: string, until?: Instant | null) => Explanation,
 ): Explanation {
   const { execution } = record;
-  const step = JSON.stringify(execution.currentStep);
+  const step = nameOf(execution.currentStep);
   const at = time(execution.dueAt);
-  const kind = context.definition === null ? null : stepOf(context.definition.plan, execution.currentStep)?.kind;
+  const kind = context.plan === null ? null : stepOf(context.plan, execution.currentStep)?.kind;
   if (kind === "sleep" && execution.attempt > 0) {
     return said("sleeping", `sleeping in ${step} until ${at}`, execution.dueAt);
   }
@@ -120,17 +131,24 @@ function planned(
 
 function blockedSentence(record: ExecutionRecord): string {
   const { execution } = record;
-  const failure = execution.direction === "compensate" ? execution.compensationFailure : execution.failure;
-  const why = failure === null ? "" : `: ${failure.message}`;
-  return `blocked at ${JSON.stringify(execution.currentStep)} as ${execution.blockedReason}${why}`;
+  return `blocked at ${nameOf(execution.currentStep)} as ${execution.blockedReason}${whyOf(execution)}`;
 }
 
-function budgetOf(record: ExecutionRecord, definition: Definition | null): Explanation["attempts"] {
-  const step = definition === null ? null : stepOf(definition.plan, record.execution.currentStep);
-  if (step === null || step.kind === "sleep" || step.kind === "wait") return null;
+/** What went wrong, if something has: in the undo of what has stopped there, otherwise on the way forward. */
+function whyOf({ compensationFailure, direction, failure, status }: ExecutionRecord["execution"]): string {
+  const isOfUndo = status === "blocked" ? direction === "compensate" : status === "compensation_failed";
+  const why = isOfUndo ? compensationFailure : failure;
+  return why === null || status === "completed" ? "" : `: ${why.message}`;
+}
+
+function budgetOf(record: ExecutionRecord, plan: Plan | null): Explanation["attempts"] {
+  const step = plan === null ? null : stepOf(plan, record.execution.currentStep);
+  if (step === null || WITHOUT_BUDGET.has(step.kind)) return null;
   const policy = record.execution.direction === "execute" ? step.retry : step.undoRetry;
   return { used: countedAtCursor(record).length, of: policy.attempts };
 }
+
+const WITHOUT_BUDGET: ReadonlySet<StepKind> = new Set(["sleep", "wait", "parallel", "call_result"]);
 
 function isServed(record: ExecutionRecord, workers: readonly WorkerRow[]): boolean {
   const { partition, sagaName, sagaVersion } = record.execution;
@@ -138,6 +156,16 @@ function isServed(record: ExecutionRecord, workers: readonly WorkerRow[]): boole
     worker.partitions.includes(partition) &&
     worker.definitions.some((known) => known.name === sagaName && known.version === sagaVersion)
   );
+}
+
+function branchesOf({ openBranches }: ExecutionRecord["execution"]): string {
+  if (openBranches === null) return "";
+  return ` (${openBranches.map((branch) => JSON.stringify(branch.step)).join(", ")})`;
+}
+
+/** A workflow stands on no step while its function is to say which comes next. */
+function nameOf(step: string): string {
+  return step === "" ? "the next step" : JSON.stringify(step);
 }
 
 function time(at: Instant | null): string {

@@ -2,7 +2,7 @@
 
 import type { By } from "../domain/audit.ts";
 import { compensate, type Operated, retry, skipStep, terminate } from "../domain/operate.ts";
-import type { JsonObject } from "../domain/json.ts";
+import type { Json } from "../domain/json.ts";
 import type { Making } from "../domain/making.ts";
 import type { Execution, ExecutionRecord } from "../domain/record.ts";
 import { isPivotPassed, type Undoable, undoables } from "../domain/undo.ts";
@@ -43,19 +43,22 @@ export type OperatorAction = "retry" | "compensate" | "skip_step" | "terminate";
 /** Between an operator and whoever else writes; more collisions than this are no chance. */
 const MAX_TRIES = 20;
 
-/** Carries out an operator's action and returns the execution as it left it. */
+/** Carries out an operator's action, by default as the core decides it, and returns the execution as it left it. */
 export async function operate(
   parts: Parts,
   id: string,
   action: OperatorAction,
-  options: OperationOptions & { readonly result?: JsonObject | null },
+  options: OperationOptions & { readonly result?: Json },
+  decided: (record: ExecutionRecord, by: By, making: Making) => Operated = (record, by, making) =>
+    decide(record, action, { ...by, result: options.result ?? null }, making),
 ): Promise<Execution> {
+  const by: By = { actor: options.actor ?? null, reason: options.reason ?? null };
   let seen: ExecutionRecord | null = null;
   for (let tries = 0; tries < MAX_TRIES; tries++) {
     const record = await loaded(parts, id, action);
     checkUntouched(record, seen, action, options);
     seen = record;
-    const operated = decide(record, action, options, parts.making("operator"));
+    const operated = decided(record, by, parts.making("operator"));
     if (operated.kind === "nothing") return record.execution;
     if (operated.kind === "refused") throw refused(record, action, operated);
     const { change, hint } = parts.withHint(operated.change);
@@ -75,17 +78,16 @@ export async function operate(
 function decide(
   record: ExecutionRecord,
   action: OperatorAction,
-  options: OperationOptions & { readonly result?: JsonObject | null },
+  by: By & { readonly result: Json },
   making: Making,
 ): Operated {
-  const by: By = { actor: options.actor ?? null, reason: options.reason ?? null };
   switch (action) {
     case "retry":
       return retry(record, by, making);
     case "compensate":
       return compensate(record, by, making);
     case "skip_step":
-      return skipStep(record, { ...by, result: options.result ?? null }, making);
+      return skipStep(record, by, making);
     case "terminate":
       return terminate(record, by, making);
     default:

@@ -6,10 +6,11 @@ import { advance, type Change } from "../domain/change.ts";
 import { type Chance, hex } from "../domain/chance.ts";
 import { follow, leftToHint } from "../domain/follow.ts";
 import { applyOutcome } from "../domain/outcome.ts";
+import { endBranch } from "../domain/parallel.ts";
 import { reconcile } from "../domain/reconcile.ts";
 import { deepFreeze } from "../domain/json.ts";
 import type { Making } from "../domain/making.ts";
-import { type Execution, type ExecutionRecord, type Instant, isActive } from "../domain/record.ts";
+import { type Execution, type ExecutionRecord, type Instant, isActive, isFinished } from "../domain/record.ts";
 import { isSagaError, SagaError } from "../errors.ts";
 import type { Exchange, Hint } from "../exchange.ts";
 import type { Logger } from "../logger.ts";
@@ -25,10 +26,11 @@ export interface Decisions {
   readonly follow: typeof follow;
   readonly applyOutcome: typeof applyOutcome;
   readonly reconcile: typeof reconcile;
+  readonly endBranch: typeof endBranch;
 }
 
 /** The right ones. */
-export const DECISIONS: Decisions = { follow, applyOutcome, reconcile };
+export const DECISIONS: Decisions = { follow, applyOutcome, reconcile, endBranch };
 
 /** What parts are made of. */
 export interface PartsOptions {
@@ -63,6 +65,8 @@ export class Parts {
   readonly decisions: Decisions;
   /** Told of every wake time that this process wrote, so that its sweeper need not ask. */
   onWake: (at: Instant, partition: string) => void = () => {};
+  /** Told of executions that have ended and that another one has called. */
+  onChildEnded: (execution: Execution) => void = () => {};
 
   readonly #commits: Batcher<Change, CommitAnswer>;
   readonly #inserts: Batcher<Execution, InsertAnswer>;
@@ -149,6 +153,7 @@ export class Parts {
     else if (execution.owner === null && execution.wakeAt !== null) this.onWake(execution.wakeAt, execution.partition);
     if (this.events.isHeard) { for (const event of eventsOf(before, change)) this.events.emit(event); }
     if (!isActive(execution.status)) this.waiting.ended(execution);
+    if (execution.parentId !== null && isFinished(execution.status)) this.onChildEnded(execution);
     return advance(before, change);
   }
 

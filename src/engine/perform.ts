@@ -1,26 +1,32 @@
 /** Runs the code of a step or an undo, and tells how it ended. Only the user's code can fail a step. */
 
 import type { Clock } from "../clock.ts";
-import type { Definition } from "../definition/definition.ts";
-import type { Tx } from "../definition/scope.ts";
-import { storableObject } from "../definition/storable.ts";
+import type { Definition, StepCode } from "../definition/definition.ts";
+import type { ExecutionView, Tx } from "../definition/scope.ts";
+import { storable, storableObject } from "../definition/storable.ts";
 import { complete, fail, skip, verdictOf } from "../definition/verdict.ts";
 import { keyOf } from "../domain/attempts.ts";
 import { cleanText, describeError, type ErrorData, MAX_MESSAGE } from "../domain/failure.ts";
-import type { ExecutionRecord, Instant } from "../domain/record.ts";
+import type { Execution, ExecutionRecord, Instant } from "../domain/record.ts";
 import type { Outcome } from "../domain/outcome.ts";
 import type { PlanStep } from "../domain/plan.ts";
 import { undoables } from "../domain/undo.ts";
-import { type AbortReason, NonRetryable, RetryAfter, SagaError } from "../errors.ts";
+import { type AbortReason, isThrown, NonRetryable, RetryAfter, SagaError } from "../errors.ts";
 import type { Logger } from "../logger.ts";
+import { isMisuse } from "../definition/flow_steps.ts";
 import type { OpenAttempt } from "./attempt.ts";
+import { Directly } from "./directly.ts";
 import type { Settings } from "./settings.ts";
 
 /** What is needed to run the code of an attempt. */
 export interface Performance {
   readonly record: ExecutionRecord;
   readonly definition: Definition;
+  /** By step name; of a workflow, what its function has called for. */
+  readonly code: ReadonlyMap<string, StepCode>;
   readonly step: PlanStep;
+  /** Number of the try. */
+  readonly number: number;
   readonly attempt: OpenAttempt;
   readonly resources: unknown;
   readonly clock: Clock;
@@ -30,6 +36,8 @@ export interface Performance {
   readonly tx?: Tx;
   /** Hears what the code throws, as it is thrown. */
   readonly onThrown?: (error: unknown) => void;
+  /** Of a workflow: hears of a call of its handle that was refused, and so will never settle. */
+  readonly onRefusal?: ((listener: (error: ErrorData) => void) => () => void) | null;
 }
 
 /**
@@ -46,13 +54,18 @@ export function perform(performance: Performance): Promise<Performed> {
   let cancelGrace: (() => void) | null = null;
   const stop = attempt.onAbort((why) => {
     // Who was only asked to stop goes on under its lease; who ran out of time, or has lost it, is not waited for long.
-    if (why === "request" || why === "deadline") return;
+    if (why === "request" || why === "deadline" || why === "sibling") return;
     cancelGrace?.();
     cancelGrace = clock.setTimer(settings.abortGraceMs, () => end(notSettled(performance, why)));
+  });
+  const stopListening = performance.onRefusal?.((error) => {
+    cancelGrace?.();
+    cancelGrace = clock.setTimer(settings.abortGraceMs, () => end(failed(error, "misuse", true)));
   });
   const end = (performed: Performed) => {
     cancelGrace?.();
     stop();
+    stopListening?.();
     for (const cancel of timers) cancel();
     resolve(performed);
   };
@@ -86,36 +99,23 @@ async function run(performance: Performance): Promise<Outcome> {
   }
 }
 
-function codeOf({ definition, record, step }: Performance): (scope: unknown) => unknown {
-  const code = definition.code.get(step.name);
+function codeOf({ code: codes, definition, record, step }: Performance): (scope: unknown) => unknown {
+  const code = codes.get(step.name);
   const body = record.execution.direction === "execute" ? code?.run : code?.undo;
   if (typeof body === "function") return body as (scope: unknown) => unknown;
   throw new SagaError("internal", `Cannot run "${step.name}" of "${definition.name}": it has no code`);
 }
 
 function scopeOf(performance: Performance, resource: unknown): unknown {
-  const { attempt, logger, record, resources, step, tx } = performance;
+  const { attempt, definition, logger, number, record, resources, step, tx } = performance;
   const { execution } = record;
   const scope = {
     context: execution.context,
     input: execution.input,
     resource,
     resources,
-    execution: {
-      id: execution.id,
-      sagaName: execution.sagaName,
-      sagaVersion: execution.sagaVersion,
-      partition: execution.partition,
-      resource: execution.resourceType === null || execution.resourceId === null
-        ? null
-        : { type: execution.resourceType, id: execution.resourceId },
-      epoch: execution.epoch,
-      activeKey: execution.activeKey,
-      startedAt: execution.startedAt,
-      deadlineAt: execution.deadlineAt,
-      trace: execution.trace,
-    },
-    attempt: execution.attempt,
+    execution: viewOf(execution),
+    attempt: number,
     key: keyOf(execution.id, step.name, execution.direction),
     signal: attempt.signal,
     log: prefixed(logger, `${execution.sagaName} ${execution.id} ${step.name}: `),
@@ -125,8 +125,34 @@ function scopeOf(performance: Performance, resource: unknown): unknown {
     ...(tx === undefined ? {} : { tx }),
   };
   if (execution.direction === "execute") return scope;
-  const written = undoables(record).find((undoable) => undoable.step === step.name)?.written ?? undefined;
-  return { ...scope, written, stepKey: keyOf(execution.id, step.name, "execute") };
+  const undoable = undoables(record).find((one) => one.step === step.name);
+  // A saga's step that wrote nothing added nothing; a workflow's has returned null.
+  const isNothing = undoable?.knowledge !== "result" || (definition.kind === "saga" && undoable.written === null);
+  const written = isNothing ? undefined : undoable.written;
+  return { ...scope, written, stepKey: stepKeyOf(record, step.name) };
+}
+
+/** The key that the step had, which is another execution's if the step was kept from that one. */
+export function stepKeyOf({ attempts, execution }: ExecutionRecord, step: string): string {
+  const row = attempts.findLast((one) => one.stepName === step && one.direction === "execute");
+  return row?.key ?? keyOf(execution.id, step, "execute");
+}
+
+/** The execution as its code sees it. */
+export function viewOf(execution: Execution): ExecutionView {
+  const { resourceId, resourceType } = execution;
+  return {
+    id: execution.id,
+    sagaName: execution.sagaName,
+    sagaVersion: execution.sagaVersion,
+    partition: execution.partition,
+    resource: resourceType === null || resourceId === null ? null : { type: resourceType, id: resourceId },
+    epoch: execution.epoch,
+    activeKey: execution.activeKey,
+    startedAt: execution.startedAt,
+    deadlineAt: execution.deadlineAt,
+    trace: execution.trace,
+  };
 }
 
 function prefixed(logger: Logger, prefix: string): Logger {
@@ -139,12 +165,14 @@ function prefixed(logger: Logger, prefix: string): Logger {
 }
 
 function outcomeOf(performance: Performance, value: unknown): Outcome {
-  const { record, settings, step } = performance;
+  const { definition, record, settings, step } = performance;
+  if (value instanceof Directly) return value.outcome;
   const verdict = verdictOf(value);
   switch (verdict?.kind) {
     case "skip":
       return { kind: "skipped", reason: reasonOf(verdict.reason) };
     case "complete":
+      if (definition.kind === "workflow") return failed(NOT_COMPLETE, "misuse", false);
       return { kind: "completed", reason: reasonOf(verdict.reason) };
     case "fail": {
       const error = { class: "Failed", message: reasonOf(verdict.reason) ?? "", backtrace: null, cause: null };
@@ -154,12 +182,20 @@ function outcomeOf(performance: Performance, value: unknown): Outcome {
   // What an undo returns is of no use to anybody.
   if (record.execution.direction === "compensate") return { kind: "succeeded", patch: null };
   try {
-    const what = `the result of step "${step.name}"`;
-    return { kind: "succeeded", patch: storableObject(value, { what, maxBytes: settings.maxJsonBytes }) };
+    const options = { what: `the result of step "${step.name}"`, maxBytes: settings.maxJsonBytes };
+    if (definition.kind === "saga") return { kind: "succeeded", patch: storableObject(value, options) };
+    return { kind: "succeeded", patch: value === undefined ? null : storable(value, options) };
   } catch (error) {
     return failed(describeError(error), "not_storable", performance.attempt.aborted !== null);
   }
 }
+
+const NOT_COMPLETE: ErrorData = {
+  class: "TypeError",
+  message: "A step of a workflow cannot complete it: return from the workflow's function",
+  backtrace: null,
+  cause: null,
+};
 
 /** As every store can keep it, whatever the code gave as a reason. */
 function reasonOf(reason: unknown): string | null {
@@ -171,20 +207,14 @@ function outcomeOfError(performance: Performance, error: unknown): Outcome {
   const { attempt, clock, settings, step } = performance;
   const data = describeError(error);
   const why = attempt.aborted;
-  if (why === "shutdown" || why === "request" || why === "deadline") return { kind: "interrupted", error: data };
+  if (why === "shutdown" || why === "request" || why === "deadline" || why === "sibling") {
+    return { kind: "interrupted", error: data };
+  }
   if (why === "timeout") return failed({ ...timeoutError(step), cause: data }, "error", true);
+  if (isMisuse(error)) return failed(data, "misuse", why !== null);
   if (isThrown(error, NonRetryable)) return failed(data, "final", why !== null);
   if (isThrown(error, RetryAfter)) return failed(data, "error", why !== null, retryTime(error, clock.now()));
   return failed(data, isBugSafely(settings, error) ? "bug" : "error", why !== null);
-}
-
-/** As `instanceof`, which a proxy can make throw. */
-function isThrown<T>(error: unknown, kind: abstract new (...args: never[]) => T): error is T {
-  try {
-    return error instanceof kind;
-  } catch {
-    return false;
-  }
 }
 
 function failed(

@@ -1,6 +1,6 @@
 /** The engine's options, checked, in milliseconds, with their defaults. */
 
-import { inside, type Place, refusal, wholeNumberAt } from "../definition/check.ts";
+import { flagAt, inside, type Place, refusal, wholeNumberAt } from "../definition/check.ts";
 import { type Duration, durationMs } from "../definition/duration.ts";
 import { DEFAULT_MAX_JSON_BYTES } from "../definition/storable.ts";
 import { isBug } from "../domain/bug.ts";
@@ -33,6 +33,8 @@ export interface Tuning {
   readonly maxJsonBytes?: number;
   /** Tells a fault of the code from a failure; see {@linkcode isBug} for the default. */
   readonly isBug?: (error: unknown) => boolean;
+  /** Runs the function of each workflow twice and logs, as an error, where the two come to different steps: false. */
+  readonly development?: boolean;
 }
 
 /** Checked {@linkcode Tuning}. */
@@ -50,6 +52,7 @@ export interface Settings {
   readonly missingAfterMs: number;
   readonly maxJsonBytes: number;
   readonly isBug: (error: unknown) => boolean;
+  readonly development: boolean;
 }
 
 const SECOND = 1_000;
@@ -70,6 +73,7 @@ export const TUNING_KEYS = [
   "missingAfter",
   "maxJsonBytes",
   "isBug",
+  "development",
 ] as const satisfies readonly (keyof Tuning)[];
 
 /** Checks the options and fills in the defaults. */
@@ -95,5 +99,6 @@ export function settingsOf(tuning: Tuning, place: Place): Settings {
     missingAfterMs: ms("missingAfter", 10 * MINUTE, SECOND),
     maxJsonBytes: count("maxJsonBytes", DEFAULT_MAX_JSON_BYTES, 1_000_000_000),
     isBug: tuning.isBug ?? isBug,
+    development: flagAt(inside(place, "development"), tuning.development),
   };
 }

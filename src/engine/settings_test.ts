@@ -21,6 +21,7 @@ Deno.test("settingsOf() fills in the defaults", () => {
     missingAfterMs: 600_000,
     maxJsonBytes: 4_194_304,
     isBug,
+    development: false,
   });
 });
 
@@ -50,6 +51,7 @@ const BAD: readonly (readonly [keyof Tuning, unknown])[] = [
   ["missingAfter", {}],
   ["maxJsonBytes", 1e12],
   ["isBug", "always"],
+  ["development", "yes"],
 ];
 
 for (const [key, value] of BAD) {

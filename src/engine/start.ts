@@ -11,12 +11,14 @@ import { uuidV7 } from "../domain/chance.ts";
 import { pause } from "../clock.ts";
 import { changeOf } from "../domain/change.ts";
 import { isEqualJson, type JsonObject } from "../domain/json.ts";
-import type { Execution, Instant } from "../domain/record.ts";
+import type { Followed, FollowOptions } from "../domain/follow.ts";
+import type { Execution, ExecutionRecord, Instant } from "../domain/record.ts";
 import { SagaError } from "../errors.ts";
 import type { InsertAnswer } from "../store.ts";
 import { base } from "./events.ts";
 import { isOutage } from "./outage.ts";
 import type { Parts } from "./parts.ts";
+import { Pass } from "./pass.ts";
 import type { WorkerLoop } from "./worker.ts";
 
 /** How to start an execution. */
@@ -93,6 +95,7 @@ export async function newExecution(
     signalsSeen: 0,
     openUndo: null,
     openKind: null,
+    openBranches: null,
     request: null,
     resumeCount: 0,
     deadlineAt: deadlineMs === null ? null : dueAt + deadlineMs,
@@ -149,7 +152,7 @@ export async function start(
   let isAdopted = false;
   const handOver = worker.expectTurn();
   try {
-    const opened = openFirst(parts, execution, worker.name);
+    const opened = await openFirst(parts, execution, worker);
     if (opened === null) return await startIdle(parts, execution);
     const answer = await insertOnce(parts, opened).catch((error) => {
       if (isOutage(error)) {
@@ -190,15 +193,25 @@ function isDue(parts: Parts, execution: Execution): boolean {
 }
 
 /** The execution with its first attempt opened, to be inserted like that; null if it does not begin with one. */
-function openFirst(parts: Parts, execution: Execution, worker: string): Execution | null {
-  const plan = parts.registry.get(execution.sagaName, execution.sagaVersion)?.plan ?? null;
-  const { change, last } = parts.decisions.follow({ execution, attempts: [], signals: [] }, plan, {
-    ...parts.making(worker),
-    mayTakeOver: false,
-    mayOpen: true,
-  });
+async function openFirst(parts: Parts, execution: Execution, worker: WorkerLoop): Promise<Execution | null> {
+  const definition = parts.registry.get(execution.sagaName, execution.sagaVersion);
+  const record = { execution, attempts: [], signals: [] };
+  const options = { ...parts.making(worker.name), mayTakeOver: false, mayOpen: true };
+  const { change, last } = definition?.kind === "workflow"
+    ? await firstOf(new Pass(parts, definition, worker.gone), record, options)
+    : parts.decisions.follow(record, definition?.plan ?? null, options);
   if (change === null || last.kind !== "open" || change.attempts.length > 0) return null;
   return { ...change.execution, revision: 0 };
+}
+
+/** A workflow's function is followed to its first step, unless it takes its time. */
+async function firstOf(pass: Pass, record: ExecutionRecord, options: FollowOptions): Promise<Followed> {
+  try {
+    const isThere = await pass.starts(record);
+    return isThere ? await pass.follow(record, options, null) : { change: null, last: { kind: "continue" } };
+  } finally {
+    pass.forget();
+  }
 }
 
 /** Pause before the one repetition of an insert whose answer was lost. */

@@ -1,7 +1,9 @@
 /** What an engine shows of executions, workers and itself. */
 
+import type { RunningRow } from "../domain/attempts.ts";
 import type { Attempt, Instant } from "../domain/record.ts";
 import type { Health } from "../exchange.ts";
+import type { DefinitionInUse } from "../store.ts";
 import type { StopOptions } from "./options.ts";
 
 /** A running worker. `await using` stops it at the end of the block. */
@@ -20,14 +22,13 @@ export interface Worker extends AsyncDisposable {
 /** An attempt that has ended, or the one that is open: `running`, without an end. */
 export type AttemptView = Attempt | RunningAttempt;
 
-/** The open attempt. */
-export interface RunningAttempt extends Omit<Attempt, "status" | "finishedAt" | "durationMs"> {
-  /** It has not ended. */
-  readonly status: "running";
-  /** It has not ended. */
-  readonly finishedAt: null;
-  /** It has not ended. */
-  readonly durationMs: null;
+/** An attempt that has not ended. */
+export type RunningAttempt = RunningRow;
+
+/** A definition and version that unfinished executions need. */
+export interface VersionInUse extends DefinitionInUse {
+  /** Whether this engine knows it. */
+  readonly isRegistered: boolean;
 }
 
 /** Whether the parts work. */

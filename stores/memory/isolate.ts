@@ -14,6 +14,7 @@ import type { Attempt, Execution, Operation, Signal } from "../../src/domain/rec
 export function isolateExecution(row: Execution, stored: Execution | null): Execution {
   return Object.freeze({
     ...row,
+    openBranches: isolate(row.openBranches, stored?.openBranches),
     request: isolate(row.request, stored?.request),
     input: isolate(row.input, stored?.input),
     context: isolate(row.context, stored?.context),

@@ -1,5 +1,7 @@
 /** The mapping between records and rows: which property is which column, and how each kind of value is stored. */
 
+import type { Change } from "../../src/domain/change.ts";
+import { errorGroupOf } from "../../src/domain/error_group.ts";
 import { cleanText, MAX_BACKTRACE, MAX_MESSAGE } from "../../src/domain/failure.ts";
 import type { Attempt, Execution, Instant, Operation, Signal } from "../../src/domain/record.ts";
 import { SagaError, show } from "../../src/errors.ts";
@@ -24,10 +26,27 @@ export interface Mappings {
   readonly execution: Mapping<Execution>;
   /** The part of an execution that commits write. */
   readonly progress: Mapping<Execution>;
+  /** The part of an execution that a list shows. */
+  readonly shown: Mapping<ShownExecution>;
   readonly attempt: Mapping<Attempt>;
+  /** An attempt as commits insert it. */
+  readonly newAttempt: Mapping<NewAttempt>;
   readonly signal: Mapping<Signal>;
   readonly operation: Mapping<Operation>;
   readonly worker: Mapping<WorkerRow>;
+}
+
+/** What a list shows of an execution, as far as it stands in its row. */
+export type ShownExecution = Pick<Execution, keyof typeof SHOWN>;
+
+/** An attempt with the group of its error, by which the console's queries find it; null unless it has failed. */
+export interface NewAttempt extends Attempt {
+  readonly errorGroup: string | null;
+}
+
+/** The attempts that a change adds. */
+export function newAttemptsOf({ execution, attempts }: Change): readonly NewAttempt[] {
+  return attempts.map((row) => ({ ...row, errorGroup: errorGroupOf(row, execution.sagaName) }));
 }
 
 /** The mappings as a database stores them. */
@@ -35,7 +54,9 @@ export function mappings(dialect: Dialect): Mappings {
   return {
     execution: mapping<Execution>(dialect, EXECUTION),
     progress: mapping<Execution>(dialect, PROGRESS),
+    shown: mapping<ShownExecution>(dialect, SHOWN),
     attempt: mapping<Attempt>(dialect, ATTEMPT),
+    newAttempt: mapping<NewAttempt>(dialect, NEW_ATTEMPT),
     signal: mapping<Signal>(dialect, SIGNAL),
     operation: mapping<Operation>(dialect, OPERATION),
     worker: mapping<WorkerRow>(dialect, WORKER),
@@ -101,6 +122,7 @@ const PROGRESS = {
   waitingFor: name("waiting_for"),
   openUndo: name("open_undo"),
   openKind: name("open_kind"),
+  openBranches: json("open_branches"),
   request: json("request"),
   resumeCount: integer("resume_count"),
   deadlineAt: instant("deadline_at"),
@@ -121,6 +143,32 @@ const EXECUTION = {
   ...PROGRESS,
   signalsSeen: integer("signals_seen"),
 } satisfies Record<keyof Execution, Column>;
+
+const SHOWN = {
+  id: name("id"),
+  sagaName: name("saga_name"),
+  sagaVersion: integer("saga_version"),
+  resourceType: name("resource_type"),
+  resourceId: name("resource_id"),
+  partition: name("partition"),
+  parentId: name("parent_id"),
+  status: name("status"),
+  direction: name("direction"),
+  currentStep: name("current_step"),
+  epoch: integer("epoch"),
+  attempt: integer("attempt"),
+  owner: name("owner"),
+  attemptStartedAt: instant("attempt_started_at"),
+  dueAt: instant("due_at"),
+  waitingFor: name("waiting_for"),
+  blockedReason: name("blocked_reason"),
+  startedAt: instant("started_at"),
+  lastProgressAt: instant("last_progress_at"),
+  finishedAt: instant("finished_at"),
+  durationMs: real("duration_ms"),
+  failure: json("failure"),
+  compensationFailure: json("compensation_failure"),
+} satisfies Partial<Record<keyof Execution, Column>>;
 
 const ATTEMPT = {
   id: name("id"),
@@ -145,6 +193,11 @@ const ATTEMPT = {
   reason: prose("reason"),
   worker: name("worker"),
 } satisfies Record<keyof Attempt, Column>;
+
+const NEW_ATTEMPT = {
+  ...ATTEMPT,
+  errorGroup: prose("error_group"),
+} satisfies Record<keyof NewAttempt, Column>;
 
 const SIGNAL = {
   id: name("id"),

@@ -15,7 +15,7 @@ Deno.test("mappings() name the columns that the tables have", async () => {
     database.prepare(`select name from pragma_table_info('${table}')`).all().map((row) => String(row.name))
       .filter((name) => !besides.includes(name)).sort();
   assert.deepEqual([...maps.execution.columns].sort(), columnsOf("saga_executions"));
-  assert.deepEqual([...maps.attempt.columns].sort(), columnsOf("saga_step_attempts", "sequence"));
+  assert.deepEqual([...maps.newAttempt.columns].sort(), columnsOf("saga_step_attempts", "sequence"));
   assert.deepEqual([...maps.signal.columns].sort(), columnsOf("saga_signals", "sequence", "consumed_at"));
   assert.deepEqual([...maps.operation.columns].sort(), columnsOf("saga_operations", "sequence"));
   assert.deepEqual([...maps.worker.columns].sort(), columnsOf("saga_workers"));

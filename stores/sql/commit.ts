@@ -4,18 +4,54 @@ import type { Change } from "../../src/domain/change.ts";
 import type { Instant } from "../../src/domain/record.ts";
 import { isSagaError } from "../../src/errors.ts";
 import type { CommitAnswer } from "../../src/store.ts";
-import { encodeInstant, insertInto, type Mappings } from "./columns.ts";
+import { encodeInstant, insertInto, type Mappings, newAttemptsOf } from "./columns.ts";
 import type { Dialect } from "./dialect.ts";
 import { change, rows, type SqlValue, type Statement, type Steps, type Work } from "./work.ts";
 
-/** A change with its values made ready, so that the database is locked no longer than the writing takes. */
-export interface PreparedChange {
+/**
+ * A change with its values made ready, so that rows are locked no longer than the writing takes, and whatever the caller
+ * does to it afterwards, the work stays the same.
+ */
+export interface Prepared<Writes> {
   readonly executionId: string;
   readonly activeSlot: string | null;
-  /** The guarded update, then what is written if it applies. Null if a value cannot be stored: `refusal` says why. */
-  readonly writes: readonly Statement[] | null;
+  /** Null if a value cannot be stored: `refusal` says why. */
+  readonly writes: Writes | null;
   readonly refusal: string;
 }
+
+/** Makes a change ready, or notes why it cannot be stored. */
+export function prepared<Writes>({ execution }: Change, writesOf: () => Writes): Prepared<Writes> {
+  const { id: executionId, activeSlot } = execution;
+  try {
+    return { executionId, activeSlot, writes: writesOf(), refusal: "" };
+  } catch (error) {
+    if (!isSagaError(error, "not_storable")) throw error;
+    return { executionId, activeSlot, writes: null, refusal: error.message };
+  }
+}
+
+/** The answer to a change that cannot be stored. */
+export function refused({ refusal: detail }: Prepared<unknown>): CommitAnswer {
+  return { kind: "rejected", reason: "refused", detail };
+}
+
+/** The answer to a change that the database refused with these words: somebody else may have its active key. */
+export type Explain = (change: Prepared<unknown>, detail: string) => Steps<CommitAnswer>;
+
+/** What asks a database for that. */
+export function explainer(dialect: Dialect): Explain {
+  const holderOfSlot = dialect.text("select id from saga_executions where active_slot = ? and id <> ?");
+
+  return function* ({ executionId, activeSlot }, detail) {
+    const [holder] = activeSlot === null ? [] : yield* rows(holderOfSlot, [activeSlot, executionId]);
+    if (holder === undefined) return { kind: "rejected", reason: "refused", detail };
+    return { kind: "rejected", reason: "active_key_taken", holder: String(holder.id) };
+  };
+}
+
+/** The guarded update, then what is written if it applies. */
+export type PreparedChange = Prepared<readonly Statement[]>;
 
 /** Applies changes. All of it needs a transaction that locks before it reads. */
 export interface Committer {
@@ -27,15 +63,15 @@ export interface Committer {
 }
 
 // Frozen, since every caller is given the same.
-const COMMITTED: CommitAnswer = Object.freeze({ kind: "committed" });
-const STALE: CommitAnswer = Object.freeze({ kind: "stale" });
+export const COMMITTED: CommitAnswer = Object.freeze({ kind: "committed" });
+export const STALE: CommitAnswer = Object.freeze({ kind: "stale" });
 
 function write(sql: string, values: readonly SqlValue[]): Statement {
   return { sql, values, returnsRows: false };
 }
 
 /** The committer of a database. */
-export function committer(dialect: Dialect, { progress, attempt, operation }: Mappings): Committer {
+export function committer(dialect: Dialect, { progress, newAttempt, operation }: Mappings): Committer {
   const set = progress.columns.map((column) => `"${column}" = ?`).join(", ");
   const update = (guards = "") =>
     dialect.text(`update saga_executions set ${set} where id = ? and revision = ?${guards}`);
@@ -47,12 +83,12 @@ export function committer(dialect: Dialect, { progress, attempt, operation }: Ma
     expired: update(expiredGuard),
     seenAndExpired: update(seenGuard + expiredGuard),
   };
-  const insertAttempt = dialect.text(insertInto(dialect, "saga_step_attempts", attempt));
+  const insertAttempt = dialect.text(insertInto(dialect, "saga_step_attempts", newAttempt));
   const insertOperation = dialect.text(insertInto(dialect, "saga_operations", operation));
   const consume = dialect.text(
     "update saga_signals set consumed_at = ? where saga_execution_id = ? and id = ? and consumed_at is null",
   );
-  const holderOfSlot = dialect.text("select id from saga_executions where active_slot = ? and id <> ?");
+  const explain = explainer(dialect);
 
   function guardedUpdate({ execution, signalsSeen, expired }: Change): Statement {
     const values = progress.encode(execution);
@@ -65,7 +101,7 @@ export function committer(dialect: Dialect, { progress, attempt, operation }: Ma
 
   function writesOf(change: Change, now: Instant): Statement[] {
     const writes = [guardedUpdate(change)];
-    for (const row of change.attempts) writes.push(write(insertAttempt, attempt.encode(row)));
+    for (const row of newAttemptsOf(change)) writes.push(write(insertAttempt, newAttempt.encode(row)));
     for (const row of change.operations) writes.push(write(insertOperation, operation.encode(row)));
     for (const id of change.consumed) {
       writes.push(write(consume, [encodeInstant(dialect, now, "consumed_at"), change.execution.id, id]));
@@ -73,63 +109,47 @@ export function committer(dialect: Dialect, { progress, attempt, operation }: Ma
     return writes;
   }
 
-  function prepareOne(change: Change, now: Instant): PreparedChange {
-    const { id: executionId, activeSlot } = change.execution;
-    try {
-      return { executionId, activeSlot, writes: writesOf(change, now), refusal: "" };
-    } catch (error) {
-      if (!isSagaError(error, "not_storable")) throw error;
-      return { executionId, activeSlot, writes: null, refusal: error.message };
-    }
-  }
-
-  function* applyOne({ writes, refusal }: PreparedChange): Steps<CommitAnswer> {
-    if (writes === null) return { kind: "rejected", reason: "refused", detail: refusal };
-    for (const statement of writes) {
+  function* applyOne(change: PreparedChange): Steps<CommitAnswer> {
+    if (change.writes === null) return refused(change);
+    for (const statement of change.writes) {
       const { count } = yield statement;
-      if (count === 0 && statement === writes[0]) return STALE;
+      if (count === 0 && statement === change.writes[0]) return STALE;
     }
     return COMMITTED;
   }
 
-  function* applyBehindSavepoint(prepared: PreparedChange): Steps<CommitAnswer> {
+  function* applyBehindSavepoint(one: PreparedChange): Steps<CommitAnswer> {
     yield* change("savepoint leveret_change", []);
     let answer: CommitAnswer;
     try {
-      answer = yield* applyOne(prepared);
+      answer = yield* applyOne(one);
     } catch (error) {
       const detail = dialect.refusal(error);
       if (detail === null) throw error;
       yield* change("rollback to savepoint leveret_change", []);
-      answer = yield* explain(prepared, detail);
+      answer = yield* explain(one, detail);
     }
     yield* change("release savepoint leveret_change", []);
     return answer;
   }
 
-  function* explain({ executionId, activeSlot }: PreparedChange, detail: string): Steps<CommitAnswer> {
-    const [holder] = activeSlot === null ? [] : yield* rows(holderOfSlot, [activeSlot, executionId]);
-    if (holder === undefined) return { kind: "rejected", reason: "refused", detail };
-    return { kind: "rejected", reason: "active_key_taken", holder: String(holder.id) };
-  }
-
   function* applyAll(
     changes: readonly PreparedChange[],
-    apply: (prepared: PreparedChange) => Steps<CommitAnswer>,
+    apply: (one: PreparedChange) => Steps<CommitAnswer>,
   ): Steps<readonly CommitAnswer[]> {
     const committed = new Set<string>();
     const answers: CommitAnswer[] = [];
-    for (const prepared of changes) {
+    for (const one of changes) {
       // A twin that was made on top of the first would pass the guards within the same transaction.
-      const answer = committed.has(prepared.executionId) ? STALE : yield* apply(prepared);
-      if (answer === COMMITTED) committed.add(prepared.executionId);
+      const answer = committed.has(one.executionId) ? STALE : yield* apply(one);
+      if (answer === COMMITTED) committed.add(one.executionId);
       answers.push(answer);
     }
     return answers;
   }
 
   return {
-    prepare: (changes, now) => changes.map((change) => prepareOne(change, now)),
+    prepare: (changes, now) => changes.map((change) => prepared(change, () => writesOf(change, now))),
     commit: (changes) => () => applyAll(changes, applyOne),
     commitOneByOne: (changes) => () => applyAll(changes, applyBehindSavepoint),
   };

@@ -1,6 +1,8 @@
 /** What differs between the databases, each difference under a name of its own. */
 
 import type { Instant } from "../../src/domain/record.ts";
+import type { Adoption } from "./adoption.ts";
+import type { ComputedColumn } from "./tables.ts";
 import type { SqlValue } from "./work.ts";
 
 /**
@@ -8,16 +10,30 @@ import type { SqlValue } from "./work.ts";
  * quotes around the names that some database reserves, and nothing that only one database understands.
  */
 export interface Dialect {
-  /** Types of columns. */
-  readonly types: ColumnTypes;
+  /** What columns are declared as. */
+  readonly types: DeclaredTypes;
   /** What follows the closing bracket of `create table`. */
   readonly tableOptions: string;
   /** A select with one row if there is a table of the name that it is given. */
   readonly tableExists: string;
+  /** A select of a table's columns by their `name`, in order, given the table's. */
+  readonly columnsOf: string;
+  /** A select of a table's indexes by their `name`, given the table's. */
+  readonly indexesOf: string;
+  /** A table's name, wherever sessions look for tables. */
+  named(table: string): string;
+  /** Keeps everybody else off a table until the transaction ends; null where whoever migrates is alone anyhow. */
+  readonly lockTable: ((table: string) => string) | null;
+  /** How tables are taken over that are there already. */
+  readonly adoption: Adoption;
   /** How the index of {@linkcode Claimer} finds what has to be looked at. */
   readonly wake: WakeIndex;
   /** What is said about the tables once they are there. */
   readonly afterTables: readonly string[];
+  /** What follows a column in an index that is made of so many characters of it; empty where there is no limit. */
+  indexPrefix(length: number | null): string;
+  /** Drops an index of a table. */
+  dropIndex(name: string, table: string): string;
   /** Limits an index to some rows, where the database can; where it cannot, the index holds all of them. */
   onlyWhere(condition: string): string;
 
@@ -33,6 +49,18 @@ export interface Dialect {
   isIn(expression: string): string;
   /** A table with a column `value`, one row for each text of one parameter, made by {@linkcode Dialect.list}. */
   readonly each: string;
+  /** A list of texts as JSON text. */
+  jsonArray(...parts: readonly string[]): string;
+  /** The JSON of a column as text. */
+  textOfJson(column: string): string;
+  /** Whether a text has another one in it, byte by byte, which is no pattern. */
+  contains(text: string, part: string): string;
+  /** An instant of a column as a whole number of microseconds. */
+  microseconds(column: string): string;
+  /** An instant, to be compared with a column, from a whole number of microseconds. */
+  instantOf(microseconds: string): string;
+  /** Stands between `as` and the bracket of a common table expression that is to be run once, before anything else. */
+  readonly materialized: string;
   /** Any number of texts as one parameter, so that the statement's text stays the same. */
   list(values: readonly string[]): SqlValue;
 
@@ -56,10 +84,20 @@ export interface Dialect {
 
 /** How a database keeps the order in which executions have to be looked at. */
 export interface WakeIndex {
-  /** A column of its own for the index, with a comma before it; empty where `wake_at` itself is in the index. */
-  readonly column: string;
+  /** A column of its own for the index; none where `wake_at` itself is in the index. */
+  readonly computed: readonly ComputedColumn[];
   /** What the index is made of, after the partition. */
   readonly indexed: string;
+}
+
+/** What columns are declared as: names by how long they can be, since some databases limit what an index can hold. */
+export interface DeclaredTypes extends Omit<ColumnTypes, "name"> {
+  /** An id, or a name: of 255 characters at most. */
+  readonly id: string;
+  /** What is made of an id and a name: a key, an active slot, a token. */
+  readonly key: string;
+  /** One of a few words. */
+  readonly word: string;
 }
 
 /** The types of columns by what they keep. */

@@ -13,40 +13,63 @@ export interface Inserter {
   insert(executions: readonly Execution[]): Work<readonly InsertAnswer[]>;
 }
 
-/** A row with its values made ready. */
-interface Ready {
+// Frozen, since every caller is given the same.
+export const INSERTED: InsertAnswer = Object.freeze({ kind: "inserted" });
+
+/** What is looked for when an execution was not inserted. */
+interface Wanted {
   readonly id: string;
-  readonly slot: string | null;
+  readonly activeSlot: string | null;
+}
+
+/** A row with its values made ready. */
+interface Ready extends Wanted {
   readonly values: readonly SqlValue[];
 }
 
-/** The inserter of a database. */
-export function inserter(dialect: Dialect, { execution: mapping }: Mappings): Inserter {
-  const insert = dialect.text(insertInto(dialect, "saga_executions", mapping) + dialect.unlessTaken);
-  const find = (column: string) => dialect.text(`select ${mapping.selected} from saga_executions where ${column} = ?`);
+/** Who has the id or the active key of an execution that was not inserted; null if nobody has any more. */
+export type FindHolder = (row: Wanted) => Steps<Exclude<InsertAnswer, { readonly kind: "inserted" }> | null>;
+
+/** What looks for it, with a select that ends as it is told. */
+export function holderFinder(dialect: Dialect, { execution: mapping }: Mappings, end = ""): FindHolder {
+  const find = (column: string) =>
+    dialect.text(`select ${mapping.selected} from saga_executions where ${column} = ?${end}`);
   const findById = find("id");
   const findBySlot = find("active_slot");
 
-  function* whoIsInTheWay(id: string, activeSlot: string | null): Steps<InsertAnswer> {
+  return function* ({ id, activeSlot }) {
     const [sameId] = yield* rows(findById, [id]);
     if (sameId !== undefined) return { kind: "id_taken", execution: mapping.decode(sameId) };
     const [sameSlot] = yield* rows(findBySlot, [activeSlot]);
-    if (sameSlot !== undefined) return { kind: "active_key_taken", execution: mapping.decode(sameSlot) };
-    throw new SagaError("internal", `Cannot insert execution ${show(id)}: refused, but nothing is in its way`);
-  }
+    return sameSlot === undefined ? null : { kind: "active_key_taken", execution: mapping.decode(sameSlot) };
+  };
+}
+
+/** Thrown when an insert is refused, and nobody is found who would be in its way. */
+export function nothingInTheWay(id: string): SagaError {
+  return new SagaError("internal", `Cannot insert execution ${show(id)}: refused, but nothing is in its way`);
+}
+
+/** The inserter of a database. */
+export function inserter(dialect: Dialect, maps: Mappings): Inserter {
+  const { execution: mapping } = maps;
+  const insert = dialect.text(insertInto(dialect, "saga_executions", mapping) + dialect.unlessTaken);
+  const findHolder = holderFinder(dialect, maps);
 
   function* insertEach(ready: readonly Ready[]): Steps<readonly InsertAnswer[]> {
     const answers: InsertAnswer[] = [];
-    for (const { id, slot, values } of ready) {
-      const inserted = yield* change(insert, values);
-      answers.push(inserted === 1 ? { kind: "inserted" } : yield* whoIsInTheWay(id, slot));
+    for (const row of ready) {
+      const isInserted = (yield* change(insert, row.values)) === 1;
+      const answer = isInserted ? INSERTED : yield* findHolder(row);
+      if (answer === null) throw nothingInTheWay(row.id);
+      answers.push(answer);
     }
     return answers;
   }
 
   return {
     insert(executions) {
-      const ready = executions.map((row) => ({ id: row.id, slot: row.activeSlot, values: mapping.encode(row) }));
+      const ready = executions.map((row) => ({ id: row.id, activeSlot: row.activeSlot, values: mapping.encode(row) }));
       return () => insertEach(ready);
     },
   };

@@ -8,9 +8,9 @@
 
 import type { Change } from "../../src/domain/change.ts";
 import type { Instant } from "../../src/domain/record.ts";
-import { isSagaError } from "../../src/errors.ts";
 import type { CommitAnswer } from "../../src/store.ts";
-import { encodeInstant, listOf, type Mappings } from "./columns.ts";
+import { encodeInstant, listOf, type Mappings, newAttemptsOf } from "./columns.ts";
+import { COMMITTED, explainer, type Prepared, prepared, refused, STALE } from "./commit.ts";
 import type { Dialect } from "./dialect.ts";
 import { hasNumber, refusalOf } from "./mysql_errors.ts";
 import { COMMIT, type MysqlSession } from "./mysql_session.ts";
@@ -19,14 +19,8 @@ import { bytesOf, literal, textsIn, tuple } from "./mysql_text.ts";
 /** Runs a section in a transaction's session, again from its beginning after a conflict, and undoes what it leaves open. */
 export type Transact = <T>(section: (session: MysqlSession) => Promise<T>) => Promise<T>;
 
-/** A change with its statements made ready, so that rows are locked no longer than the writing takes. */
-export interface ReadyChange {
-  readonly executionId: string;
-  readonly activeSlot: string | null;
-  /** Null if a value cannot be stored: `refusal` says why. */
-  readonly writes: Writes | null;
-  readonly refusal: string;
-}
+/** A change with its statements made ready. */
+export type ReadyChange = Prepared<Writes>;
 
 interface Writes {
   /** The condition on the execution's row under which the change applies. */
@@ -53,21 +47,20 @@ export interface MysqlCommitter {
 /** In one transaction at most. More would keep rows locked for longer without sparing much. */
 const MAX_CHANGES = 500;
 
-// Frozen, since every caller is given the same.
-const COMMITTED: CommitAnswer = Object.freeze({ kind: "committed" });
-const STALE: CommitAnswer = Object.freeze({ kind: "stale" });
-
 /** Largest number of eight bytes: one more is an error, on both servers, and ends the text that it is in. */
 const LARGEST = "9223372036854775807";
 const OUT_OF_RANGE = 1690;
 
 /** The committer of MySQL and MariaDB. */
-export function mysqlCommitter(dialect: Dialect, { progress, attempt, operation }: Mappings): MysqlCommitter {
+export function mysqlCommitter(dialect: Dialect, { progress, newAttempt, operation }: Mappings): MysqlCommitter {
   const columns = progress.columns.map((column) => dialect.text(`"${column}"`));
-  const insertAttempts = dialect.text(`insert into saga_step_attempts (${listOf(attempt.columns)}) values `);
+  const insertAttempts = dialect.text(`insert into saga_step_attempts (${listOf(newAttempt.columns)}) values `);
   const insertOperations = dialect.text(`insert into saga_operations (${listOf(operation.columns)}) values `);
 
-  function writesOf({ execution, attempts, operations, consumed, signalsSeen, expired }: Change, now: Instant): Writes {
+  const explain = explainer(dialect);
+
+  function writesOf(change: Change, now: Instant): Writes {
+    const { execution, operations, consumed, signalsSeen, expired } = change;
     const id = literal(execution.id);
     let guard = `id = ${id} and revision = ${execution.revision - 1}`;
     if (signalsSeen !== null) guard += ` and signals_seen = ${literal(signalsSeen)}`;
@@ -84,7 +77,7 @@ export function mysqlCommitter(dialect: Dialect, { progress, attempt, operation 
     const writes = {
       guard,
       update: `update saga_executions set ${set} where ${guard}`,
-      attempts: attempts.map((row) => tuple(attempt.encode(row))),
+      attempts: newAttemptsOf(change).map((row) => tuple(newAttempt.encode(row))),
       operations: operations.map((row) => tuple(operation.encode(row))),
       consuming: consumed.map((signal) =>
         `update saga_signals set consumed_at = ${consumedAt} where saga_execution_id = ${id} and id = ${
@@ -95,16 +88,6 @@ export function mysqlCommitter(dialect: Dialect, { progress, attempt, operation 
     };
     const texts = [writes.update, ...writes.attempts, ...writes.operations, ...writes.consuming];
     return { ...writes, bytes: texts.reduce((sum, text) => sum + bytesOf(text), 0) };
-  }
-
-  function readyOne(change: Change, now: Instant): ReadyChange {
-    const { id: executionId, activeSlot } = change.execution;
-    try {
-      return { executionId, activeSlot, writes: writesOf(change, now), refusal: "" };
-    } catch (error) {
-      if (!isSagaError(error, "not_storable")) throw error;
-      return { executionId, activeSlot, writes: null, refusal: error.message };
-    }
   }
 
   function statementsOf(changes: readonly Storable[]): readonly string[] {
@@ -165,21 +148,8 @@ export function mysqlCommitter(dialect: Dialect, { progress, attempt, operation 
     } catch (error) {
       const detail = refusalOf(error);
       if (detail === null) throw error;
-      return await transact((session) => explain(change, detail, session));
+      return await transact((session) => session.run(() => explain(change, detail)));
     }
-  }
-
-  async function explain(
-    { activeSlot, executionId }: ReadyChange,
-    detail: string,
-    session: MysqlSession,
-  ): Promise<CommitAnswer> {
-    const [found] = activeSlot === null ? [] : await session.send(
-      `select id from saga_executions where active_slot = ${literal(activeSlot)} and id <> ${literal(executionId)}`,
-    );
-    const holder = found?.rows[0];
-    if (holder === undefined) return { kind: "rejected", reason: "refused", detail };
-    return { kind: "rejected", reason: "active_key_taken", holder: String(holder.id) };
   }
 
   async function commitBatch(
@@ -207,15 +177,13 @@ export function mysqlCommitter(dialect: Dialect, { progress, attempt, operation 
   }
 
   return {
-    ready: (changes, now) => changes.map((change) => readyOne(change, now)),
+    ready: (changes, now) => changes.map((change) => prepared(change, () => writesOf(change, now))),
 
     async commitAll(changes, transact, maxBytes) {
       const answers = new Map<ReadyChange, CommitAnswer>();
       const committed = new Set<string>();
       let left = changes.filter((change) => {
-        if (change.writes === null) {
-          answers.set(change, { kind: "rejected", reason: "refused", detail: change.refusal });
-        }
+        if (change.writes === null) answers.set(change, refused(change));
         return change.writes !== null;
       }) as readonly Storable[];
       while (left.length > 0) {

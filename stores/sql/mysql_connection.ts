@@ -3,28 +3,16 @@
 import { createConnection } from "mysql2";
 import type { Connection } from "mysql2/promise";
 import { SagaError, show } from "../../src/errors.ts";
+import type { Purpose, Source } from "./lender.ts";
 import type { Flavour } from "./mysql_dialect.ts";
 import { hasNumber, troubleOf } from "./mysql_errors.ts";
 import type { Row } from "./work.ts";
-
-/** What a connection is used for: a call of the store's, or the body of a transaction. */
-export type Use = "call" | "body";
 
 /** What has to be known of a server. */
 export interface Server {
   readonly flavour: Flavour;
   /** Longest statement that it takes, `max_allowed_packet`. */
   readonly maxPacketBytes: number;
-}
-
-/** Where connections come from. */
-export interface MysqlSource {
-  /** At most so many at once. */
-  readonly size: number;
-  open(use: Use): Promise<MysqlConnection>;
-  /** Takes back what was opened; throws away what is broken. */
-  giveBack(connection: MysqlConnection): void;
-  close(): Promise<void>;
 }
 
 /** What is used of a connection of `mysql2/promise`. */
@@ -73,13 +61,13 @@ const SHAPE = { rowsAsArray: false, nestTables: false, namedPlaceholders: false 
 export class MysqlConnection {
   /** What user code gets to see: the driver's own. */
   readonly handle: MysqlClient;
-  readonly use: Use;
+  readonly use: Purpose;
   #server: Server | null = null;
   #takesSeveral = false;
   #isOurs = false;
   #isBroken = false;
 
-  constructor(client: MysqlClient, use: Use) {
+  constructor(client: MysqlClient, use: Purpose) {
     this.handle = client;
     this.use = use;
     // Without a listener the loss of an idle connection would end the process; the driver's pool takes its own off once.
@@ -108,8 +96,9 @@ export class MysqlConnection {
   }
 
   /** Sends a text, and gives what the driver makes of the answer: rows, a header, or an array of these. */
-  async send(sql: string): Promise<unknown> {
-    const answer = await this.#watch(this.#inTime(this.handle.query({ ...SHAPE, typeCast: true, sql })));
+  async send(sql: string, { isLong = false }: { readonly isLong?: boolean } = {}): Promise<unknown> {
+    const asking = this.handle.query({ ...SHAPE, typeCast: true, sql });
+    const answer = await this.#watch(isLong ? asking : this.#inTime(asking));
     return (answer as readonly unknown[])[0];
   }
 
@@ -188,10 +177,10 @@ export interface OwnSourceOptions {
 }
 
 /** Connections of our own, kept open for the next. */
-export class OwnSource implements MysqlSource {
+export class OwnSource implements Source<MysqlConnection> {
   readonly size: number;
   readonly #url: string;
-  readonly #idle: Readonly<Record<Use, MysqlConnection[]>> = { call: [], body: [] };
+  readonly #idle: Readonly<Record<Purpose, MysqlConnection[]>> = { call: [], body: [] };
   readonly #ending = new Set<Promise<void>>();
   #open = 0;
 
@@ -200,7 +189,7 @@ export class OwnSource implements MysqlSource {
     this.size = size;
   }
 
-  async open(use: Use): Promise<MysqlConnection> {
+  async open(use: Purpose): Promise<MysqlConnection> {
     for (;;) {
       const idle = this.#idle[use].pop();
       if (idle === undefined) break;
@@ -232,7 +221,7 @@ export class OwnSource implements MysqlSource {
     await Promise.all(this.#ending);
   }
 
-  async #connect(use: Use): Promise<MysqlConnection> {
+  async #connect(use: Purpose): Promise<MysqlConnection> {
     // One text with several statements is one round trip. Not for bodies: there it would let a statement with something
     // slipped into it do more than its author meant.
     const multipleStatements = use === "call";
@@ -275,14 +264,14 @@ const LOCKING = "set session transaction isolation level read committed";
 const STRICT =
   "time_zone = '+00:00', sql_mode = concat('STRICT_TRANS_TABLES,', replace(@@sql_mode, 'NO_BACKSLASH_ESCAPES', ''))";
 
-const SETTINGS: Readonly<Record<Use, readonly string[]>> = {
+const SETTINGS: Readonly<Record<Purpose, readonly string[]>> = {
   // Nobody's batch waits for long behind somebody else's transaction.
   call: [`${LOCKING}; set session ${STRICT}, innodb_lock_wait_timeout = 1`],
   body: [LOCKING, `set session ${STRICT}`],
 };
 
 /** The user's own pool. Its sessions are left as they are. */
-export class PoolSource implements MysqlSource {
+export class PoolSource implements Source<MysqlConnection> {
   readonly size: number;
   readonly #pool: MysqlPromisePool;
   /** By the connections beneath the wrappers, which are made anew with each use. */
@@ -294,7 +283,7 @@ export class PoolSource implements MysqlSource {
     this.size = size;
   }
 
-  async open(use: Use): Promise<MysqlConnection> {
+  async open(use: Purpose): Promise<MysqlConnection> {
     const client = await this.#pool.getConnection();
     const connection = new MysqlConnection(client, use);
     const inner = (client as { connection?: object }).connection ?? client;

@@ -1,16 +1,13 @@
 /** The dialect of MySQL and MariaDB. */
 
-import type { Instant } from "../../src/domain/record.ts";
 import type { Dialect } from "./dialect.ts";
+import { mysqlAdoption } from "./mysql_adoption.ts";
+import { fromMicroseconds, toMicroseconds } from "./microseconds.ts";
 import { refusalOf } from "./mysql_errors.ts";
 import { LIST } from "./mysql_text.ts";
-import type { SqlValue } from "./work.ts";
 
 /** Which of the two servers it is. */
 export type Flavour = "mysql" | "mariadb";
-
-/** As microseconds, beyond it a number is not exact any more; it is the year 2255. */
-const MAX_MICROSECONDS = Number.MAX_SAFE_INTEGER;
 
 /**
  * What compares byte by byte, blanks at the end included: `utf8mb4_bin` takes "a" and "a " for the same. The two servers
@@ -26,13 +23,16 @@ const COLLATIONS: Readonly<Record<Flavour, string>> = {
  *
  * - Instants are numbers since a `datetime` is shifted by the time zones of session and driver, and cut to milliseconds
  *   by the driver's dates; a pool that was handed in may have any of these settings.
+ * - Every name has a length, since an index is limited to 3,072 bytes, at four for each character.
  * - JSON is text since MySQL's own type sorts the keys and rounds numbers, and since MariaDB's, and its `json_valid`,
  *   refuse more than 32 levels.
  */
 export const mysqlDialect: Dialect = {
   types: {
     sequence: "bigint not null auto_increment primary key",
-    name: "varchar(255)",
+    id: "varchar(255)",
+    key: "varchar(512)",
+    word: "varchar(32)",
     text: "longtext",
     integer: "bigint",
     real: "double",
@@ -42,9 +42,18 @@ export const mysqlDialect: Dialect = {
   // What creates tables has to know the server: see mysqlDialectOf().
   tableOptions: "",
   tableExists: "select 1 from information_schema.tables where table_schema = database() and table_name = ?",
+  columnsOf: "select column_name as name from information_schema.columns" +
+    " where table_schema = database() and table_name = ? order by ordinal_position",
+  indexesOf: "select distinct index_name as name from information_schema.statistics" +
+    " where table_schema = database() and table_name = ?",
+  named: (table) => table,
+  lockTable: null,
+  adoption: mysqlAdoption(COLLATIONS.mysql),
+  indexPrefix: (length) => length === null ? "" : `(${length})`,
+  dropIndex: (name, table) => `drop index ${name} on ${table}`,
   // Neither server has indexes of some rows; null is the first value of an index, so a range passes over it.
   onlyWhere: () => "",
-  wake: { column: "", indexed: "wake_at" },
+  wake: { computed: [], indexed: "wake_at" },
   afterTables: [],
 
   text: (sql) => sql.replaceAll('"', "`").replace(PARENT, `${PARENT} force index (primary)`),
@@ -55,6 +64,13 @@ export const mysqlDialect: Dialect = {
   isIn: (expression) => `${expression} in ${LIST}`,
   // Compared with a column, it is the column's collation that counts: of two, the binary one wins.
   each: "json_table(?, '$[*]' columns (value varchar(255) character set utf8mb4 path '$'))",
+  jsonArray: (...parts) => `json_array(${parts.join(", ")})`,
+  textOfJson: (column) => column,
+  contains: (text, part) => `instr(${text}, ${part}) > 0`,
+  microseconds: (column) => column,
+  instantOf: (microseconds) => microseconds,
+  // Neither server has the word, and both do so with what is used twice.
+  materialized: "",
   list: (values) => JSON.stringify(values),
 
   // A duplicate is an error that is caught: `insert ignore` would ignore values that do not fit as well.
@@ -62,8 +78,8 @@ export const mysqlDialect: Dialect = {
   forUpdate: " for update",
   forUpdateSkipLocked: " for update skip locked",
 
-  encodeInstant,
-  decodeInstant: (stored) => Number(stored) / 1_000,
+  encodeInstant: toMicroseconds,
+  decodeInstant: fromMicroseconds,
   encodeJson: (text) => text,
   decodeJson: (stored) => JSON.parse(String(stored)),
 
@@ -76,12 +92,5 @@ const PARENT = "saga_executions as parent";
 /** The dialect with what creates tables on one of the two servers. */
 export function mysqlDialectOf(flavour: Flavour): Dialect {
   const tableOptions = ` engine = InnoDB default character set utf8mb4 collate ${COLLATIONS[flavour]}`;
-  return { ...mysqlDialect, tableOptions };
-}
-
-function encodeInstant(instant: Instant): SqlValue {
-  // In two parts: far from 1970 the product as a whole would round to a neighbouring microsecond.
-  const whole = Math.floor(instant);
-  const microseconds = whole * 1_000 + Math.round((instant - whole) * 1_000);
-  return Math.abs(microseconds) <= MAX_MICROSECONDS ? microseconds : null;
+  return { ...mysqlDialect, tableOptions, adoption: mysqlAdoption(COLLATIONS[flavour]) };
 }

@@ -1,21 +1,7 @@
 /** What the errors of MySQL and MariaDB mean for a caller, whichever driver brings them. */
 
-import { isSagaError, SagaError } from "../../src/errors.ts";
-
-/** What kind of trouble an error tells of. */
-export type Trouble =
-  /** Another transaction was in the way: the same again, from its beginning, may work. */
-  | "conflict"
-  /** The connection is gone, or was never made; what was in flight may or may not have been done. */
-  | "lost"
-  /** The server is there and cannot do it now. */
-  | "unavailable"
-  | "full"
-  /** A value or a constraint. */
-  | "refused"
-  /** The tables are not there, or lack a column. */
-  | "schema_missing"
-  | "other";
+import { isSagaError } from "../../src/errors.ts";
+import { messageOf, translate, type Trouble } from "./trouble.ts";
 
 /** Numbers of the servers' errors; the same in both where both have them. */
 const BY_NUMBER: Readonly<Record<number, Trouble>> = {
@@ -23,6 +9,7 @@ const BY_NUMBER: Readonly<Record<number, Trouble>> = {
   1205: "conflict", // waited too long for a lock; only the statement is undone
   1213: "conflict", // deadlock
   1412: "conflict", // the table's definition was changed by a migration
+  3101: "conflict", // another member of the group changed the same rows (MySQL)
 
   1053: "lost", // shutdown in progress
   1077: "lost", // shutdown
@@ -53,11 +40,11 @@ const BY_NUMBER: Readonly<Record<number, Trouble>> = {
   1203: "unavailable", // too many connections of this user
   1206: "unavailable", // too many locks
   1226: "unavailable", // more than this user may use
-  1290: "unavailable", // read only
+  1290: "unavailable", // a setting is in the way; see READ_ONLY_TEXT
   1317: "unavailable", // the query was killed
   1698: "unavailable",
   1792: "unavailable", // read only
-  1836: "unavailable", // read only
+  1836: "read_only",
   1969: "unavailable", // ran for too long (MariaDB)
   3024: "unavailable", // ran for too long (MySQL)
   3100: "unavailable", // a hook of replication refused the commit
@@ -90,6 +77,9 @@ const BY_NUMBER: Readonly<Record<number, Trouble>> = {
 const LOST_CODE = /^(E[A-Z]+|PROTOCOL_[A-Z_]+|HANDSHAKE_[A-Z_]+|ERR_(TLS|SSL|SOCKET|STREAM)[A-Z_]*)$/;
 const LOST_TEXT = /closed state|connection lost|pool is closed|connection is closed/i;
 
+/** The setting that error 1290 names. */
+const READ_ONLY_TEXT = /read[-_]only/i;
+
 /** Disk full, as the error of a storage engine or of the operating system tells it. */
 const FULL_TEXT = /\b(errno|error)\b[^0-9]{0,3}28\b|no space left/i;
 
@@ -97,6 +87,7 @@ const FULL_TEXT = /\b(errno|error)\b[^0-9]{0,3}28\b|no space left/i;
 export function troubleOf(error: unknown): Trouble {
   if (!(error instanceof Error) || isSagaError(error)) return "other";
   const { errno, code } = error as { errno?: unknown; code?: unknown };
+  if (errno === 1290 && READ_ONLY_TEXT.test(error.message)) return "read_only";
   if (typeof errno === "number" && BY_NUMBER[errno] !== undefined) return BY_NUMBER[errno];
   if (FULL_TEXT.test(error.message)) return "full";
   if (typeof code === "string" && LOST_CODE.test(code)) return "lost";
@@ -118,49 +109,12 @@ export function hasNumber(error: unknown, number: number): boolean {
 
 /** What the server said if it refused a value or a constraint was in the way; null for any other error. */
 export function refusalOf(error: unknown): string | null {
-  return troubleOf(error) === "refused" ? saidBy(error) : null;
+  return troubleOf(error) === "refused" ? messageOf(error) : null;
 }
 
 /** An error of the driver as one of ours; errors of ours, and those that say nothing of the database, stay as they are. */
 export function translateError(error: unknown, where: string): unknown {
-  const trouble = troubleOf(error);
-  const said = saidBy(error);
-  switch (trouble) {
-    case "conflict":
-      return new SagaError(
-        "store_unavailable",
-        `Cannot use ${where}: other transactions were in the way again and again (${said}); keep yours short`,
-        { cause: error },
-      );
-    case "lost":
-      return new SagaError("store_unavailable", `Cannot use ${where}: the connection is lost (${said})`, {
-        cause: error,
-      });
-    case "unavailable":
-      return new SagaError("store_unavailable", `Cannot use ${where}: ${said}`, { cause: error });
-    case "full":
-      return new SagaError("store_full", `Cannot write to ${where}: ${said}; make room and it goes on`, {
-        cause: error,
-      });
-    case "refused":
-      return new SagaError("not_storable", `Cannot store a row in ${where}: ${said}`, { cause: error });
-    case "schema_missing":
-      return new SagaError(
-        "schema_missing",
-        `Cannot use ${where}: ${said}; call migrate() on a store of this database once before`,
-        { cause: error },
-      );
-    case "other":
-      return error;
-    default:
-      return trouble satisfies never;
-  }
-}
-
-function saidBy(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  // Several addresses were tried: the error itself says nothing.
-  return error.message || (error as AggregateError).errors?.map(saidBy).join(", ") || error.name;
+  return translate(error, where, { troubleOf, saidBy: messageOf });
 }
 
 /** A statement that the server would answer by closing the connection: told apart before it is sent. */

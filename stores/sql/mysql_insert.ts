@@ -1,14 +1,14 @@
 /** Starting executions on MySQL and MariaDB: one statement for many, as long as none of them is in another's way. */
 
 import type { Execution } from "../../src/domain/record.ts";
-import { SagaError, show } from "../../src/errors.ts";
 import type { InsertAnswer } from "../../src/store.ts";
 import { insertInto, listOf, type Mappings } from "./columns.ts";
 import type { Dialect } from "./dialect.ts";
+import { holderFinder, INSERTED, nothingInTheWay } from "./insert.ts";
 import type { Transact } from "./mysql_commit.ts";
 import { isTaken, refusalOf } from "./mysql_errors.ts";
 import { bytesOf, tuple } from "./mysql_text.ts";
-import { change, rows, type SqlValue, type Steps, type Work } from "./work.ts";
+import { change, type SqlValue, type Steps, type Work } from "./work.ts";
 
 /** A row made ready to be inserted. */
 export interface ReadyRow {
@@ -31,35 +31,27 @@ const MAX_ROWS = 500;
 /** What was in the way may be gone before it is looked at, as often as somebody likes. */
 const MAX_TRIES = 5;
 
-const INSERTED: InsertAnswer = Object.freeze({ kind: "inserted" });
-
 /** The inserter of MySQL and MariaDB. */
-export function mysqlInserter(dialect: Dialect, { execution: mapping }: Mappings): MysqlInserter {
+export function mysqlInserter(dialect: Dialect, maps: Mappings): MysqlInserter {
+  const { execution: mapping } = maps;
   const insertOne = dialect.text(insertInto(dialect, "saga_executions", mapping));
   const insertMany = dialect.text(`insert into saga_executions (${listOf(mapping.columns)}) values `);
   // A locking read: it sees what is there, whatever snapshot the caller's transaction has. The insert that was refused
   // holds this very lock already. Both servers know these words.
-  const find = (column: string) =>
-    dialect.text(
-      `select ${mapping.selected} from saga_executions where ${column} = ? lock in share mode`,
-    );
-  const findById = find("id");
-  const findBySlot = find("active_slot");
+  const findHolder = holderFinder(dialect, maps, " lock in share mode");
 
-  function* insertAlone({ id, activeSlot, values }: ReadyRow): Steps<InsertAnswer> {
+  function* insertAlone(row: ReadyRow): Steps<InsertAnswer> {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       try {
-        yield* change(insertOne, values);
+        yield* change(insertOne, row.values);
         return INSERTED;
       } catch (error) {
         if (!isTaken(error)) throw error;
       }
-      const [sameId] = yield* rows(findById, [id]);
-      if (sameId !== undefined) return { kind: "id_taken", execution: mapping.decode(sameId) };
-      const [sameSlot] = yield* rows(findBySlot, [activeSlot]);
-      if (sameSlot !== undefined) return { kind: "active_key_taken", execution: mapping.decode(sameSlot) };
+      const holder = yield* findHolder(row);
+      if (holder !== null) return holder;
     }
-    throw new SagaError("internal", `Cannot insert execution ${show(id)}: refused, but nothing is in its way`);
+    throw nothingInTheWay(row.id);
   }
 
   function insertEach(ready: readonly ReadyRow[]): Work<readonly InsertAnswer[]> {

@@ -65,7 +65,7 @@ withMysql("plans on MySQL", () => {
         nextWake: ["range saga_executions_wake", "range saga_executions_wake"],
         missing: ["range saga_executions_wake"],
         back: ["ref saga_executions_blocked"],
-        prune: ["range saga_executions_finished", "eq_ref PRIMARY"],
+        prune: ["range saga_executions_ended", "eq_ref PRIMARY"],
       },
     );
   });

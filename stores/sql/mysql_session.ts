@@ -1,6 +1,7 @@
 /** A connection while it is lent: statements that are sent together, and the transaction around them. */
 
 import { SagaError } from "../../src/errors.ts";
+import { endedInside } from "./body.ts";
 import { isInTransaction, type MysqlConnection } from "./mysql_connection.ts";
 import { StatementTooLarge } from "./mysql_errors.ts";
 import { bytesOf, render } from "./mysql_text.ts";
@@ -30,6 +31,7 @@ export class MysqlSession {
   #ahead: readonly string[] = [];
   #isOpen = false;
   #mayEnd = true;
+  #isPatient = false;
 
   constructor(connection: MysqlConnection) {
     this.#connection = connection;
@@ -47,6 +49,11 @@ export class MysqlSession {
   /** Longest statement that the server takes. */
   get maxBytes(): number {
     return this.#connection.server.maxPacketBytes - PACKET_MARGIN_BYTES;
+  }
+
+  /** From now on statements take as long as they take: they go through whole tables. */
+  beginLong(): void {
+    this.#isPatient = true;
   }
 
   /** Begins a transaction that locks first and reads afterwards what is there then: in READ COMMITTED. */
@@ -106,13 +113,13 @@ export class MysqlSession {
   }
 
   async #ask(group: readonly string[]): Promise<readonly Answer[]> {
-    const result = await this.#connection.send(group.join("; "));
+    const result = await this.#connection.send(group.join("; "), { isLong: this.#isPatient });
     const results = group.length === 1 ? [result] : result as readonly unknown[];
     if (results.length !== group.length) {
       throw new SagaError("internal", `Cannot read the answer: ${results.length} parts for ${group.length} statements`);
     }
     // A user who ended it by the driver's own means: what we write next would be committed by itself.
-    if (!this.#mayEnd && isInTransaction(results.at(-1)) === false) throw endedInside();
+    if (!this.#mayEnd && isInTransaction(results.at(-1)) === false) throw endedInside("go on in");
     return results.map(answerOf);
   }
 
@@ -135,13 +142,6 @@ export class MysqlSession {
     }
     return groups;
   }
-}
-
-function endedInside(): SagaError {
-  return new SagaError(
-    "transaction_over",
-    "Cannot go on in the transaction: it was ended inside its body; return to commit it, throw to undo it",
-  );
 }
 
 function answerOf(result: unknown): Answer {

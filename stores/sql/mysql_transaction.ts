@@ -5,9 +5,11 @@ import type { Change } from "../../src/domain/change.ts";
 import type { Json } from "../../src/domain/json.ts";
 import type { ExecutionRecord, Instant } from "../../src/domain/record.ts";
 import { SagaError, show } from "../../src/errors.ts";
-import type { CommitAnswer, StoreTransaction } from "../../src/store.ts";
+import type { CommitAnswer } from "../../src/store.ts";
+import { BodyTransaction, endsTransaction } from "./body.ts";
 import { type MysqlClient, rowsOf } from "./mysql_connection.ts";
 import { translateError, troubleOf } from "./mysql_errors.ts";
+import { takesNoWrites } from "./trouble.ts";
 import type { MysqlSession } from "./mysql_session.ts";
 import type { MysqlWork } from "./mysql_work.ts";
 import { type Answer, type Row, runLater, type Work } from "./work.ts";
@@ -22,32 +24,17 @@ export interface TransactionParts {
 }
 
 /** An open transaction. The body may call several of its operations at once: the connection takes them in turn. */
-export class MysqlTransaction implements StoreTransaction {
+export class MysqlTransaction extends BodyTransaction {
   readonly tx: MysqlTx;
   readonly #parts: TransactionParts;
-  #isOver = false;
   #isUsed = false;
-  /**
-   * What another transaction, or a lost connection, made fail: reason to run the body again, whatever it made of it. The
-   * server may have undone the transaction and forgotten it; what came afterwards would be committed by itself.
-   */
-  conflict: Error | null = null;
 
   constructor(parts: TransactionParts) {
+    super();
     this.#parts = parts;
     this.tx = new MysqlTx(this);
   }
 
-  get isOver(): boolean {
-    return this.#isOver;
-  }
-
-  /** From now on the body can do nothing any more. */
-  end(): void {
-    this.#isOver = true;
-  }
-
-  // Properties, not methods: bodies take them out of the object.
   readonly load = async (id: string): Promise<ExecutionRecord | null> => {
     const { work } = this.#parts;
     // Locked first: what is read afterwards is what was committed while the lock was waited for.
@@ -71,7 +58,7 @@ export class MysqlTransaction implements StoreTransaction {
   }
 
   get handle(): MysqlClient {
-    if (this.#isOver) throw transactionOver();
+    this.refuseOver();
     this.#isUsed = true;
     return this.#parts.session.connection.handle;
   }
@@ -92,7 +79,8 @@ export class MysqlTransaction implements StoreTransaction {
   /** Lets `run` use the session; remembers a conflict, and translates what tells of the database's state. */
   async #use<T>(run: (session: MysqlSession) => Promise<T>): Promise<T> {
     const { session, where } = this.#parts;
-    if (this.#isOver) throw transactionOver();
+    this.refuseOver();
+    // The server may have undone the transaction and forgotten it: what came now would be committed by itself.
     if (this.conflict !== null) throw translateError(this.conflict, where);
     this.#isUsed = true;
     try {
@@ -100,6 +88,7 @@ export class MysqlTransaction implements StoreTransaction {
     } catch (error) {
       const trouble = troubleOf(error);
       if (trouble === "conflict" || session.connection.isBroken) this.conflict = error as Error;
+      if (takesNoWrites(trouble)) this.outage ??= error as Error;
       // What the body's own statement did wrong is the body's affair, in the driver's words.
       throw trouble === "refused" || trouble === "schema_missing" ? error : translateError(error, where);
     }
@@ -126,14 +115,6 @@ export class MysqlTx implements Tx {
     await this.#transaction.query(sql, params);
 }
 
-/** Refused from a body that goes on although its transaction has ended. */
-export function transactionOver(): SagaError {
-  return new SagaError(
-    "transaction_over",
-    "Cannot use the transaction: it has ended; await everything that uses it before the body returns",
-  );
-}
-
 /** A transaction that the caller has begun elsewhere, as far as it can be used without knowing the driver. */
 export interface QueryHandle {
   /** Takes `?` parameters; resolves with the rows, alone or, as `mysql2` does it, with the fields. */
@@ -154,13 +135,6 @@ const ENDS_TRANSACTION =
 /** Statements that commit what was done before them, https://dev.mysql.com/doc/refman/8.0/en/implicit-commit.html. */
 const COMMITS =
   /^\s*(alter|create(?!\s+temporary)|drop(?!\s+temporary)|rename|truncate|grant|revoke|analyze|optimize|repair|check|flush|reset|install|uninstall|load\s+index|cache\s+index)\b/i;
-
-function endsTransaction(sql: string): SagaError {
-  return new SagaError(
-    "invalid_options",
-    `Cannot run ${show(sql)}: the transaction ends with the body; return to commit it, throw to undo it`,
-  );
-}
 
 function commitsInside(sql: string): SagaError {
   return new SagaError(

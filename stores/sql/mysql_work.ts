@@ -1,6 +1,7 @@
 /** All the work of a store on MySQL and MariaDB. */
 
 import type { Instant } from "../../src/domain/record.ts";
+import type { Destination } from "../migrate_options.ts";
 import { type Claimer, claimer } from "./claim.ts";
 import { mappings } from "./columns.ts";
 import { type Committer, committer } from "./commit.ts";
@@ -11,10 +12,12 @@ import { type Flavour, mysqlDialect, mysqlDialectOf } from "./mysql_dialect.ts";
 import { type MysqlInserter, mysqlInserter } from "./mysql_insert.ts";
 import { type MysqlLoader, mysqlLoader } from "./mysql_load.ts";
 import { type MysqlRenewer, mysqlRenewer } from "./mysql_renew.ts";
-import { MYSQL_MIGRATIONS, refuseStrangers } from "./mysql_schema.ts";
 import { type MysqlSignaller, mysqlSignaller } from "./mysql_signal.ts";
+import { type Migration, MIGRATIONS } from "./migrations.ts";
 import { mysqlWorkerKeeper } from "./mysql_workers.ts";
 import { type Pruner, pruner } from "./prune.ts";
+import { type QueryWork, queryWork } from "./queries/queries.ts";
+import { type UnfinishedReader, unfinishedReader } from "./unfinished.ts";
 import { type Migrator, migrator } from "./schema.ts";
 import type { WorkerKeeper } from "./workers.ts";
 import { rows, type Steps, type Work } from "./work.ts";
@@ -24,10 +27,11 @@ import { rows, type Steps, type Work } from "./work.ts";
  * runs. The committer of every database serves within a caller's transaction, where a refusal needs a savepoint.
  */
 export type MysqlWork =
-  & Pick<Migrator, "isPending">
+  & Pick<Migrator, "newest" | "isPending" | "isThere">
   & Loader
   & Committer
   & Pruner
+  & UnfinishedReader
   & Pick<Claimer, "touch">
   & MysqlCommitter
   & MysqlInserter
@@ -37,23 +41,25 @@ export type MysqlWork =
   & MysqlSignaller
   & {
     readonly workers: WorkerKeeper;
+    readonly queries: QueryWork;
     /** As {@linkcode Migrator.migrate}, on one of the two servers; each statement stands for itself. */
-    migrateOn(flavour: Flavour, now: Instant): Work<void>;
+    migrateOn(flavour: Flavour, now: Instant, destination: Destination): Work<void>;
     /** Locks the row of an execution, until the transaction ends. */
     lock(id: string): Work<void>;
   };
 
 /** The work of a store. */
-export function mysqlWork(): MysqlWork {
+export function mysqlWork(migrations: readonly Migration[] = MIGRATIONS): MysqlWork {
   const dialect = mysqlDialect;
   const maps = mappings(dialect);
   const lock = dialect.text(`select 1 from saga_executions where id = ?${dialect.forUpdate}`);
   return {
-    isPending: migrator(dialect, MYSQL_MIGRATIONS).isPending,
+    ...migrator(dialect, migrations),
     ...loader(dialect, maps),
     ...committer(dialect, maps),
     ...claimer(dialect),
     ...pruner(dialect),
+    ...unfinishedReader(dialect),
     ...mysqlCommitter(dialect, maps),
     ...mysqlInserter(dialect, maps),
     ...mysqlLoader(dialect, maps),
@@ -61,14 +67,9 @@ export function mysqlWork(): MysqlWork {
     ...mysqlClaimer(dialect),
     ...mysqlSignaller(dialect, maps),
     workers: mysqlWorkerKeeper(dialect, maps),
+    queries: queryWork(dialect, maps),
 
-    migrateOn(flavour, now) {
-      const { migrate } = migrator(mysqlDialectOf(flavour), MYSQL_MIGRATIONS);
-      return function* (): Steps<void> {
-        yield* refuseStrangers();
-        yield* migrate(now)();
-      };
-    },
+    migrateOn: (flavour, now, destination) => migrator(mysqlDialectOf(flavour), migrations).migrate(now, destination),
 
     lock(id) {
       return function* (): Steps<void> {

@@ -38,7 +38,7 @@ Deno.test("unserved() looks at what is under way and at what is blocked, never a
 
 Deno.test("prune() finds the oldest finished by their index, and each parent by its id", async () => {
   assert.deepEqual(await planOf(pruneText(sqliteDialect)), [
-    "SEARCH execution USING INDEX saga_executions_finished (finished_at<?)",
-    "SEARCH parent USING INDEX sqlite_autoindex_saga_executions_1 (id=?)",
+    "SEARCH execution USING INDEX saga_executions_ended (finished_at<?)",
+    "SEARCH parent USING COVERING INDEX sqlite_autoindex_saga_executions_1 (id=?)",
   ]);
 });

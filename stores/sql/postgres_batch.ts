@@ -40,6 +40,22 @@ export function rowTable(alias: string, columns: readonly BatchColumn[]): string
   return `(select ${values}, 1 as place) as ${alias}`;
 }
 
+/** Nobody's batch waits for longer than this behind somebody else's transaction. */
+export const LOCK_LIMIT = "1s";
+
+/**
+ * The beginning of a statement that takes the rows of a batch in the order of a column. With `limitsLocks` the statement
+ * itself says how long it waits for locks, until its own transaction ends: where sessions are not ours, or are lent for
+ * one transaction at a time, nothing can be said before. The sorting reads all of `limits` before any row is locked.
+ */
+export function withSorted(table: string, column: string, limitsLocks: boolean): string {
+  const sorted = (from: string) =>
+    `input as materialized (select input.* from ${from} order by input.${column} collate "C")`;
+  return `with ${limitsLocks ? `${LIMITS}, ${sorted(`limits, ${table}`)}` : sorted(table)}`;
+}
+
+const LIMITS = `limits as materialized (select set_config('lock_timeout', '${LOCK_LIMIT}', true))`;
+
 /** Cuts a batch into pieces that one statement can take. */
 export function pieces<T>(items: readonly T[], lengthOf: (item: T) => number): readonly (readonly T[])[] {
   const cut: T[][] = [];

@@ -2,9 +2,9 @@
 
 import type { Change } from "../../src/domain/change.ts";
 import type { Instant } from "../../src/domain/record.ts";
-import { isSagaError } from "../../src/errors.ts";
 import type { CommitAnswer } from "../../src/store.ts";
-import { encodeInstant, listOf, type Mappings } from "./columns.ts";
+import { encodeInstant, listOf, type Mappings, newAttemptsOf } from "./columns.ts";
+import { COMMITTED, explainer, type Prepared, prepared, refused, STALE } from "./commit.ts";
 import type { Dialect } from "./dialect.ts";
 import {
   type BatchColumn,
@@ -15,18 +15,13 @@ import {
   pieces,
   rowTable,
   withoutTwins,
+  withSorted,
 } from "./postgres_batch.ts";
 import { goingRound } from "./postgres_locked.ts";
 import { change as run, type Row, rows, type SqlValue, type Steps, type Work } from "./work.ts";
 
-/** A change with its values made ready: whatever the caller does to it afterwards, the work stays the same. */
-export interface PostgresChange {
-  readonly executionId: string;
-  readonly activeSlot: string | null;
-  /** Null if a value cannot be stored: `refusal` says why. */
-  readonly values: ChangeValues | null;
-  readonly refusal: string;
-}
+/** A change with its values made ready. */
+export type PostgresChange = Prepared<ChangeValues>;
 
 interface ChangeValues {
   /** The guards, then what the execution becomes. */
@@ -47,10 +42,6 @@ export interface PostgresCommitter {
   commitWithin(change: PostgresChange): Work<CommitAnswer>;
 }
 
-// Frozen, since every caller is given the same.
-const COMMITTED: CommitAnswer = Object.freeze({ kind: "committed" });
-const STALE: CommitAnswer = Object.freeze({ kind: "stale" });
-
 const GUARDS: readonly BatchColumn[] = [
   { name: "guard_id", type: "name" },
   { name: "guard_revision", type: "integer" },
@@ -64,18 +55,20 @@ const CONSUMED: readonly BatchColumn[] = [
   { name: "at", type: "instant" },
 ];
 
-/** The committer of PostgreSQL. */
-export function postgresCommitter(dialect: Dialect, { progress, attempt, operation }: Mappings): PostgresCommitter {
+/** The committer of PostgreSQL; `limitsLocks` as {@linkcode withSorted} says. */
+export function postgresCommitter(
+  dialect: Dialect,
+  { progress, newAttempt, operation }: Mappings,
+  limitsLocks: boolean,
+): PostgresCommitter {
   const executionColumns = [...GUARDS, ...batchColumns(progress)];
-  const attemptColumns = batchColumns(attempt);
+  const attemptColumns = batchColumns(newAttempt);
   const operationColumns = batchColumns(operation);
 
   // The guards stand in the update itself: after a wait for another transaction they are looked at again, on the row
   // as it is then. The rows are taken in the order of the ids, so that two batches wait instead of deadlocking.
   const updateFrom = (table: TableOf) =>
-    `with input as materialized (
-      select * from ${table("input", executionColumns)} order by guard_id collate "C"
-    ), updated as (
+    `${withSorted(table("input", executionColumns), "guard_id", limitsLocks)}, updated as (
       update saga_executions as execution set ${
       progress.columns.map((name) => `"${name}" = input."${name}"`).join(", ")
     }
@@ -88,7 +81,7 @@ export function postgresCommitter(dialect: Dialect, { progress, attempt, operati
     )`;
   const attemptsFrom = (table: TableOf) =>
     `, attempts as (
-      ${insertFrom("saga_step_attempts", attempt.columns, table("input", attemptColumns))}
+      ${insertFrom("saga_step_attempts", newAttempt.columns, table("input", attemptColumns))}
     )`;
   const others = `, operations as (
       ${insertFrom("saga_operations", operation.columns, batchTable("input", operationColumns))}
@@ -104,9 +97,10 @@ export function postgresCommitter(dialect: Dialect, { progress, attempt, operati
   const lean = dialect.text(updateFrom(batchTable) + attemptsFrom(batchTable) + answer);
   const full = dialect.text(updateFrom(batchTable) + attemptsFrom(batchTable) + others + answer);
   const goRound = goingRound<PostgresChange>(dialect);
-  const holderOfSlot = dialect.text("select id from saga_executions where active_slot = ? and id <> ?");
+  const explain = explainer(dialect);
 
-  function valuesOf({ execution, attempts, operations, consumed, signalsSeen, expired }: Change, at: SqlValue) {
+  function valuesOf(change: Change, at: SqlValue) {
+    const { execution, operations, consumed, signalsSeen, expired } = change;
     const guards = [
       execution.id,
       execution.revision - 1,
@@ -116,23 +110,13 @@ export function postgresCommitter(dialect: Dialect, { progress, attempt, operati
     ];
     const values = {
       execution: [...guards, ...progress.encode(execution)],
-      attempts: attempts.map((row) => attempt.encode(row)),
+      attempts: newAttemptsOf(change).map((row) => newAttempt.encode(row)),
       operations: operations.map((row) => operation.encode(row)),
       consumed: consumed.map((id) => [execution.id, id, at]),
     };
     const length = [values.execution, ...values.attempts, ...values.operations]
       .reduce((sum, row) => sum + lengthOf(row), 0);
     return { ...values, length };
-  }
-
-  function prepareOne(change: Change, at: SqlValue): PostgresChange {
-    const { id: executionId, activeSlot } = change.execution;
-    try {
-      return { executionId, activeSlot, values: valuesOf(change, at), refusal: "" };
-    } catch (error) {
-      if (!isSagaError(error, "not_storable")) throw error;
-      return { executionId, activeSlot, values: null, refusal: error.message };
-    }
   }
 
   /** Applies changes of different executions, all or none; throws what the database refuses. */
@@ -159,7 +143,7 @@ export function postgresCommitter(dialect: Dialect, { progress, attempt, operati
   ): Steps<void> {
     let updated: ReadonlySet<unknown>;
     try {
-      updated = yield* apply(batch.map((one) => one.values!));
+      updated = yield* apply(batch.map((one) => one.writes!));
     } catch (error) {
       const detail = dialect.refusal(error);
       if (detail === null) throw error;
@@ -175,19 +159,13 @@ export function postgresCommitter(dialect: Dialect, { progress, attempt, operati
     for (const one of batch) answers.set(one, updated.has(one.executionId) ? COMMITTED : STALE);
   }
 
-  function* explain({ executionId, activeSlot }: PostgresChange, detail: string): Steps<CommitAnswer> {
-    const [holder] = activeSlot === null ? [] : yield* rows(holderOfSlot, [activeSlot, executionId]);
-    if (holder === undefined) return { kind: "rejected", reason: "refused", detail };
-    return { kind: "rejected", reason: "active_key_taken", holder: String(holder.id) };
-  }
-
   function* commitAll(changes: readonly PostgresChange[]): Steps<readonly CommitAnswer[]> {
     const answers = new Map<PostgresChange, CommitAnswer>();
-    for (const one of changes) if (one.values === null) answers.set(one, refused(one));
-    let left = changes.filter((one) => one.values !== null);
+    for (const one of changes) if (one.writes === null) answers.set(one, refused(one));
+    let left = changes.filter((one) => one.writes !== null);
     while (left.length > 0) {
       const { first, rest } = withoutTwins(left, ({ executionId }) => [executionId]);
-      for (const piece of pieces(first, ({ values }) => values!.length)) {
+      for (const piece of pieces(first, ({ writes }) => writes!.length)) {
         yield* goRound(piece, (part) => applyAll(part, answers));
       }
       // A twin that was made on top of the first would pass the guards now.
@@ -203,17 +181,17 @@ export function postgresCommitter(dialect: Dialect, { progress, attempt, operati
   return {
     prepare(changes, now) {
       const at = now === null ? null : encodeInstant(dialect, now, "consumed_at");
-      return changes.map((change) => prepareOne(change, at));
+      return changes.map((change) => prepared(change, () => valuesOf(change, at)));
     },
 
     commit: (changes) => () => commitAll(changes),
 
     commitWithin(one) {
       return function* () {
-        if (one.values === null) return refused(one);
+        if (one.writes === null) return refused(one);
         yield* run("savepoint leveret_change", []);
         try {
-          return (yield* apply([one.values])).has(one.executionId) ? COMMITTED : STALE;
+          return (yield* apply([one.writes])).has(one.executionId) ? COMMITTED : STALE;
         } catch (error) {
           const detail = dialect.refusal(error);
           if (detail === null) throw error;
@@ -223,10 +201,6 @@ export function postgresCommitter(dialect: Dialect, { progress, attempt, operati
       };
     },
   };
-}
-
-function refused({ refusal }: PostgresChange): CommitAnswer {
-  return { kind: "rejected", reason: "refused", detail: refusal };
 }
 
 function idsOf(found: readonly Row[]): ReadonlySet<unknown> {

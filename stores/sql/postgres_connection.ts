@@ -3,6 +3,8 @@
 import pg from "pg";
 import type { Json } from "../../src/domain/json.ts";
 import { SagaError } from "../../src/errors.ts";
+import type { Source } from "./lender.ts";
+import { LOCK_LIMIT } from "./postgres_batch.ts";
 import { breaksConnection, troubleOf } from "./postgres_errors.ts";
 import type { Answer, Row, Statement } from "./work.ts";
 
@@ -20,16 +22,6 @@ export interface PostgresConnection {
   command(sql: string): Promise<string>;
   /** Whether a transaction is open; null if the driver does not tell. */
   readonly isInTransaction: boolean | null;
-}
-
-/** Where connections come from. */
-export interface PostgresSource {
-  /** At most so many at once. */
-  readonly size: number;
-  open(): Promise<PostgresConnection>;
-  /** Takes back what was opened; throws away what is broken. */
-  giveBack(connection: PostgresConnection): Promise<void>;
-  close(): Promise<void>;
 }
 
 /** What is used of a result of node-postgres. */
@@ -103,12 +95,12 @@ export interface PostgresJsPool extends PostgresJs {
 }
 
 /**
- * The settings of our own sessions. Nobody's batch waits for long behind somebody else's transaction. The plans of
- * prepared statements are made when the tables are new and all but empty, and kept: from then on every commit would read
- * the whole table, if the planner were not told to look into the index also where there is little to be read.
+ * The settings of our own sessions. The plans of prepared statements are made when the tables are new and all but empty,
+ * and kept: from then on every commit would read the whole table, if the planner were not told to look into the index
+ * also where there is little to be read.
  */
 const SETTINGS: Readonly<Record<string, string>> = {
-  lock_timeout: "'1s'",
+  lock_timeout: `'${LOCK_LIMIT}'`,
   enable_seqscan: "off",
   enable_hashjoin: "off",
   enable_mergejoin: "off",
@@ -116,12 +108,14 @@ const SETTINGS: Readonly<Record<string, string>> = {
 };
 
 /** A process that is frozen, or a machine that is gone, in the middle of a body must not keep its locks for ever. */
-const IDLE_LIMIT = "set idle_in_transaction_session_timeout = '30s'";
+const IDLE_LIMIT = "idle_in_transaction_session_timeout = '30s'";
 
 /** Gives a session of ours its settings. */
-const SET_UP = `${settings("set", (value) => `= ${value}`)}; ${IDLE_LIMIT}`;
+const SET_UP = `${settings("set", (value) => `= ${value}`)}; set ${IDLE_LIMIT}`;
 /** Gives the user's statements theirs, until the transaction ends. */
 export const SET_BACK: string = settings("set local", () => "to default");
+/** For a session that is lent by a pooler, until the transaction ends. */
+export const SET_LIMIT: string = `set local ${IDLE_LIMIT}`;
 
 function settings(set: string, to: (value: string) => string): string {
   return Object.entries(SETTINGS).map(([name, value]) => `${set} ${name} ${to(value)}`).join("; ");
@@ -172,11 +166,14 @@ export class PgConnection implements PostgresConnection {
     return status === null ? null : status !== "I";
   }
 
-  async run({ sql, values, returnsRows }: Statement): Promise<Answer> {
+  async run({ sql, values, returnsRows, isLong = false, once = false }: Statement): Promise<Answer> {
     // Not within the bodies of transactions, which have the user's settings: the plan is made with those, and kept.
-    const isNamed = this.#names !== null && values.length > 0 && this.isInTransaction === false;
+    const isNamed = !once && this.#names !== null && values.length > 0 && this.isInTransaction === false;
     const name = isNamed ? { name: this.#names!.of(sql) } : {};
-    const { rows, rowCount } = await this.#send({ text: sql, values, types: RAW, ...name }, this.#answerLimitMs);
+    const { rows, rowCount } = await this.#send(
+      { text: sql, values, types: RAW, ...name },
+      isLong ? null : this.#answerLimitMs,
+    );
     return returnsRows ? { rows, count: 0 } : { rows: NO_ROWS, count: rowCount ?? 0 };
   }
 
@@ -257,7 +254,7 @@ export interface PgSourceOptions {
 }
 
 /** Connections of our own, kept open for the next. */
-export class PgSource implements PostgresSource {
+export class PgSource implements Source<PostgresConnection> {
   readonly size: number;
   readonly #options: PgSourceOptions;
   readonly #names: Names | null;
@@ -279,10 +276,9 @@ export class PgSource implements PostgresSource {
     }
   }
 
-  giveBack(connection: PostgresConnection): Promise<void> {
+  giveBack(connection: PostgresConnection): void {
     if (connection.isBroken) this.#discard(connection as PgConnection);
     else this.#idle.push(connection as PgConnection);
-    return Promise.resolve();
   }
 
   async close(): Promise<void> {
@@ -318,7 +314,7 @@ export class PgSource implements PostgresSource {
 }
 
 /** The user's own pool of node-postgres. Its sessions are left as they are: each statement is planned for itself. */
-export class PgPoolSource implements PostgresSource {
+export class PgPoolSource implements Source<PostgresConnection> {
   readonly size: number;
   readonly #pool: PgPool;
 
@@ -331,11 +327,10 @@ export class PgPoolSource implements PostgresSource {
     return new PgConnection(await this.#pool.connect(), { isOurs: false, names: null });
   }
 
-  giveBack(connection: PostgresConnection): Promise<void> {
+  giveBack(connection: PostgresConnection): void {
     const { handle: client, isBroken } = connection as PgConnection;
     (connection as PgConnection).detach();
     (client as PgPoolClient).release(isBroken);
-    return Promise.resolve();
   }
 
   close(): Promise<void> {
@@ -382,7 +377,7 @@ export class PostgresJsConnection implements PostgresConnection {
 }
 
 /** The user's own `sql` of postgres.js. Its sessions are left as they are: each statement is planned for itself. */
-export class PostgresJsSource implements PostgresSource {
+export class PostgresJsSource implements Source<PostgresConnection> {
   readonly size: number;
   readonly #sql: PostgresJsPool;
 
@@ -395,10 +390,9 @@ export class PostgresJsSource implements PostgresSource {
     return new PostgresJsConnection(await this.#sql.reserve());
   }
 
-  giveBack({ handle, isBroken }: PostgresConnection): Promise<void> {
+  giveBack({ handle, isBroken }: PostgresConnection): void {
     // A reserved connection whose backend has died must not be released: postgres.js 3.4.9 would never get over it.
     if (!isBroken) (handle as PostgresJsReserved).release();
-    return Promise.resolve();
   }
 
   close(): Promise<void> {

@@ -1,36 +1,21 @@
 /** What PostgreSQL's errors mean for a caller, whichever driver brings them. */
 
-import { isSagaError, SagaError } from "../../src/errors.ts";
-
-/** What kind of trouble an error tells of. */
-export type Trouble =
-  /** Another transaction was in the way: the same again may work. */
-  | "conflict"
-  /** The connection is gone, or was never made; what was in flight may or may not have been done. */
-  | "lost"
-  /** The server is there and cannot do it now. */
-  | "unavailable"
-  | "full"
-  /** A value or a constraint. */
-  | "refused"
-  /** The tables are not there, or lack a column. */
-  | "schema_missing"
-  /** A prepared statement is not known, or known already: the connection is shared by a pooler. */
-  | "pooled"
-  | "other";
+import { isSagaError } from "../../src/errors.ts";
+import { messageOf, translate, type Trouble } from "./trouble.ts";
 
 /** SQLSTATE codes, https://www.postgresql.org/docs/current/errcodes-appendix.html. A class stands for the rest of it. */
 const BY_CODE: Readonly<Record<string, Trouble>> = {
   "08": "lost",
   "22": "refused",
   "23": "refused",
-  "25006": "unavailable", // read only: a standby, or a primary that was demoted
+  "25006": "read_only",
   "26000": "pooled",
   "28": "unavailable", // not authorized
   "3D000": "unavailable", // no such database
   "3F000": "schema_missing",
   "40": "conflict", // serialization failure, deadlock; 40003 is not sent
   "42P01": "schema_missing",
+  "42P07": "name_taken",
   "42703": "schema_missing",
   "42P05": "pooled",
   "53": "unavailable", // too many connections, out of memory
@@ -83,44 +68,7 @@ export function refusalOf(error: unknown): string | null {
 
 /** An error of the driver as one of ours; errors of ours, and those that say nothing of the database, stay as they are. */
 export function translateError(error: unknown, where: string): unknown {
-  const trouble = troubleOf(error);
-  const said = saidBy(error);
-  switch (trouble) {
-    case "conflict":
-      return new SagaError(
-        "store_unavailable",
-        `Cannot use ${where}: other transactions were in the way again and again (${said}); keep yours short`,
-        { cause: error },
-      );
-    case "lost":
-      return new SagaError("store_unavailable", `Cannot use ${where}: the connection is lost (${said})`, {
-        cause: error,
-      });
-    case "unavailable":
-      return new SagaError("store_unavailable", `Cannot use ${where}: ${said}`, { cause: error });
-    case "full":
-      return new SagaError("store_full", `Cannot write to ${where}: ${said}; make room and it goes on`, {
-        cause: error,
-      });
-    case "refused":
-      return new SagaError("not_storable", `Cannot store a row in ${where}: ${said}`, { cause: error });
-    case "schema_missing":
-      return new SagaError(
-        "schema_missing",
-        `Cannot use ${where}: ${said}; call migrate() on a store of this database once before`,
-        { cause: error },
-      );
-    case "pooled":
-      return new SagaError(
-        "store_unavailable",
-        `Cannot use ${where}: ${said}; behind a pooler that shares connections, set transactionMode to true`,
-        { cause: error },
-      );
-    case "other":
-      return error;
-    default:
-      return trouble satisfies never;
-  }
+  return translate(error, where, { troubleOf, saidBy });
 }
 
 function codeOf(error: unknown): string | null {
@@ -130,9 +78,6 @@ function codeOf(error: unknown): string | null {
 
 /** The message, with what PostgreSQL adds to name the rows of a constraint. */
 function saidBy(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  // Several addresses were tried: the error itself says nothing.
-  const message = error.message || (error as AggregateError).errors?.map(saidBy).join(", ") || error.name;
-  const detail = (error as { detail?: unknown }).detail;
-  return typeof detail === "string" && detail.length < 300 ? `${message} (${detail})` : message;
+  const detail = (error as { detail?: unknown } | null | undefined)?.detail;
+  return messageOf(error) + (typeof detail === "string" && detail.length < 300 ? ` (${detail})` : "");
 }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { SagaError } from "../../src/errors.ts";
-import { breaksConnection, refusalOf, translateError, type Trouble, troubleOf } from "./postgres_errors.ts";
+import { breaksConnection, refusalOf, translateError, troubleOf } from "./postgres_errors.ts";
+import type { Trouble } from "./trouble.ts";
 
 function anError(code: string | undefined, message = "it did not work"): Error {
   return Object.assign(new Error(message), code === undefined ? {} : { code });
@@ -22,13 +23,14 @@ const TROUBLES: readonly [Error, Trouble][] = [
   [anError("57014"), "unavailable"],
   [anError("53300"), "unavailable"],
   [anError("28P01"), "unavailable"],
-  [anError("25006"), "unavailable"],
+  [anError("25006"), "read_only"],
   [anError("53100"), "full"],
   [anError("23505"), "refused"],
   [anError("22P05"), "refused"],
   [anError("54000"), "refused"],
   [anError("42P01"), "schema_missing"],
   [anError("42703"), "schema_missing"],
+  [anError("42P07"), "name_taken"],
   [anError("3F000"), "schema_missing"],
   [anError("26000"), "pooled"],
   [anError("42P05"), "pooled"],

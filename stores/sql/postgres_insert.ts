@@ -1,12 +1,20 @@
 /** Starting executions on PostgreSQL: one statement for a whole batch. */
 
 import type { Execution } from "../../src/domain/record.ts";
-import { SagaError, show } from "../../src/errors.ts";
 import type { InsertAnswer } from "../../src/store.ts";
 import { listOf, type Mappings } from "./columns.ts";
 import type { Dialect } from "./dialect.ts";
-import type { Inserter } from "./insert.ts";
-import { batchColumns, batchTable, batchValues, lengthOf, pieces, rowTable, withoutTwins } from "./postgres_batch.ts";
+import { INSERTED, type Inserter, nothingInTheWay } from "./insert.ts";
+import {
+  batchColumns,
+  batchTable,
+  batchValues,
+  lengthOf,
+  pieces,
+  rowTable,
+  withoutTwins,
+  withSorted,
+} from "./postgres_batch.ts";
 import { TEXTS } from "./postgres_dialect.ts";
 import { type Row, rows, type SqlValue, type Steps } from "./work.ts";
 
@@ -19,15 +27,19 @@ interface Prepared {
 /** What was in the way may have gone by the time that it is looked for: then the insert is tried again. */
 const MAX_TRIES = 5;
 
-/** The inserter of PostgreSQL. Its work needs no transaction: each of its statements stands for itself. */
-export function postgresInserter(dialect: Dialect, { execution: mapping }: Mappings): Inserter {
+/** The inserter of PostgreSQL; `limitsLocks` as {@linkcode withSorted} says. Its work needs no transaction: each of its statements stands for itself. */
+export function postgresInserter(
+  dialect: Dialect,
+  { execution: mapping }: Mappings,
+  limitsLocks: boolean,
+): Inserter {
   const columns = batchColumns(mapping);
   const names = listOf(mapping.columns);
   // In the order of the ids, so that two batches that overlap wait for each other instead of deadlocking.
   const insertFrom = (table: string) =>
     dialect.text(
-      `insert into saga_executions (${names}) select ${names} from ${table}
-        order by id collate "C" on conflict do nothing returning id`,
+      `${withSorted(table, "id", limitsLocks)}
+      insert into saga_executions (${names}) select ${names} from input on conflict do nothing returning id`,
     );
   const insertMany = insertFrom(batchTable("input", columns));
   const insertOne = insertFrom(rowTable("input", columns));
@@ -43,7 +55,7 @@ export function postgresInserter(dialect: Dialect, { execution: mapping }: Mappi
     const inserted = new Set((yield* insertAll(batch.map((one) => one.values))).map((row) => row.id));
     const refused: Prepared[] = [];
     for (const one of batch) {
-      if (inserted.has(one.id)) answers.set(one, { kind: "inserted" });
+      if (inserted.has(one.id)) answers.set(one, INSERTED);
       else refused.push(one);
     }
     if (refused.length === 0) return;
@@ -66,7 +78,7 @@ export function postgresInserter(dialect: Dialect, { execution: mapping }: Mappi
       for (const piece of pieces(first, ({ values }) => lengthOf(values))) yield* insertOnce(piece, answers);
       const again = first.filter((one) => !answers.has(one));
       if (again.length === 0) tries = 0;
-      else if (tries >= MAX_TRIES) throw stuck(again[0]!.id);
+      else if (tries >= MAX_TRIES) throw nothingInTheWay(again[0]!.id);
       left = [...again, ...rest];
     }
     return all.map((one) => answers.get(one)!);
@@ -87,8 +99,4 @@ export function postgresInserter(dialect: Dialect, { execution: mapping }: Mappi
 /** Each caller has a row of its own, also where one row is in the way of several. */
 function copyOf(execution: Execution): Execution {
   return structuredClone(execution);
-}
-
-function stuck(id: string): SagaError {
-  return new SagaError("internal", `Cannot insert execution ${show(id)}: refused, but nothing is in its way`);
 }

@@ -111,7 +111,7 @@ withPostgres("the plans of PostgreSQL's statements", () => {
       "prune() finds the oldest finished by their index, and each parent by its id",
       (store) => store.prune({ finishedBefore: T0 - 1, statuses: ["completed"], limit: 10 }),
       [
-        "saga_executions_finished",
+        "saga_executions_ended",
         "saga_executions_pkey",
       ],
     ],

@@ -4,7 +4,7 @@ import type { Request } from "../../src/domain/record.ts";
 import type { RenewAnswer } from "../../src/store.ts";
 import { encodeInstant } from "./columns.ts";
 import type { Dialect } from "./dialect.ts";
-import { type BatchColumn, batchTable, batchValues, pieces } from "./postgres_batch.ts";
+import { type BatchColumn, batchTable, batchValues, pieces, withSorted } from "./postgres_batch.ts";
 import { goingRound } from "./postgres_locked.ts";
 import type { Renewer } from "./renew.ts";
 import { rows, type SqlValue } from "./work.ts";
@@ -21,13 +21,11 @@ interface Ready {
   readonly values: readonly SqlValue[];
 }
 
-/** The renewer of PostgreSQL. Its work needs no transaction. */
-export function postgresRenewer(dialect: Dialect): Renewer {
+/** The renewer of PostgreSQL; `limitsLocks` as {@linkcode withSorted} says. Its work needs no transaction. */
+export function postgresRenewer(dialect: Dialect, limitsLocks: boolean): Renewer {
   // The guard is the token. A blocked execution keeps its wake time, which is null: a sweeper has no business there.
   const renew = dialect.text(
-    `with input as materialized (
-       select * from ${batchTable("input", LEASE)} order by id collate "C"
-     )
+    `${withSorted(batchTable("input", LEASE), "id", limitsLocks)}
      update saga_executions as execution
        set due_at = input.until, wake_at = case when status = 'blocked' then wake_at else input.until end
      from input where execution.id = input.id and execution.owner = input.token

@@ -4,10 +4,12 @@ import type { Tx } from "../../src/definition/scope.ts";
 import type { Change } from "../../src/domain/change.ts";
 import type { Json } from "../../src/domain/json.ts";
 import type { ExecutionRecord, Instant } from "../../src/domain/record.ts";
-import { SagaError, show } from "../../src/errors.ts";
-import type { CommitAnswer, StoreTransaction } from "../../src/store.ts";
+import { SagaError } from "../../src/errors.ts";
+import type { CommitAnswer } from "../../src/store.ts";
+import { BodyTransaction, endsTransaction } from "./body.ts";
 import type { PostgresConnection } from "./postgres_connection.ts";
 import { translateError, troubleOf } from "./postgres_errors.ts";
+import { takesNoWrites } from "./trouble.ts";
 import type { PostgresWork } from "./postgres_work.ts";
 import { type Row, runLater, type Work } from "./work.ts";
 
@@ -22,30 +24,18 @@ export interface TransactionParts {
 }
 
 /** An open transaction. The body may call several of its operations at once: the connection takes them in turn. */
-export class PostgresTransaction implements StoreTransaction {
+export class PostgresTransaction extends BodyTransaction {
   readonly tx: PostgresTx;
   readonly #parts: TransactionParts;
-  #isOver = false;
-  /** What another transaction made fail: reason to run the body again, whatever it made of it. */
-  conflict: Error | null = null;
   /** What the database refused first: from then on it refuses everything, the commit included. */
   failure: unknown = null;
 
   constructor(parts: TransactionParts) {
+    super();
     this.#parts = parts;
     this.tx = new PostgresTx(this);
   }
 
-  get isOver(): boolean {
-    return this.#isOver;
-  }
-
-  /** From now on the body can do nothing any more. */
-  end(): void {
-    this.#isOver = true;
-  }
-
-  // Properties, not methods: bodies take them out of the object.
   readonly load = async (id: string): Promise<ExecutionRecord | null> => {
     const { work } = this.#parts;
     // In two statements: the second sees what was committed while the first waited for the lock.
@@ -68,18 +58,19 @@ export class PostgresTransaction implements StoreTransaction {
   }
 
   get connection(): PostgresConnection {
-    if (this.#isOver) throw transactionOver();
+    this.refuseOver();
     return this.#parts.connection;
   }
 
   /** Lets `run` use the connection; remembers a conflict, and translates what tells of the database's state. */
   async use<T>(run: (connection: PostgresConnection) => Promise<T>): Promise<T> {
-    if (this.#isOver) throw transactionOver();
+    this.refuseOver();
     try {
       return await run(this.#parts.connection);
     } catch (error) {
       const trouble = troubleOf(error);
       if (trouble === "conflict") this.conflict = error as Error;
+      if (takesNoWrites(trouble)) this.outage ??= error as Error;
       this.failure ??= error;
       // What the body's own statement did wrong is the body's affair, in the driver's words.
       throw trouble === "refused" || trouble === "schema_missing" ? error : translateError(error, this.#parts.where);
@@ -110,14 +101,6 @@ export class PostgresTx implements Tx {
     });
 }
 
-/** Refused from a body that goes on although its transaction has ended. */
-export function transactionOver(): SagaError {
-  return new SagaError(
-    "transaction_over",
-    "Cannot use the transaction: it has ended; await everything that uses it before the body returns",
-  );
-}
-
 /** A transaction that the caller has begun elsewhere, as far as it can be used without knowing the driver. */
 export interface QueryHandle {
   /** Takes `$1` parameters; resolves with the rows, or with an object that has them as `rows`. */
@@ -140,10 +123,3 @@ export function runThroughQuery<T>(handle: QueryHandle, work: Work<T>): Promise<
 /** Statements that would end the transaction under the store, which then could not tell what was committed. */
 const ENDS_TRANSACTION =
   /^\s*(begin|start\s+transaction|commit|end|abort|prepare\s+transaction|rollback(?!\s+((work|transaction)\s+)?to\b))\b/i;
-
-function endsTransaction(sql: string): SagaError {
-  return new SagaError(
-    "invalid_options",
-    `Cannot run ${show(sql)}: the transaction ends with the body; return to commit it, throw to undo it`,
-  );
-}

@@ -1,8 +1,7 @@
 /** The directory of workers on PostgreSQL. */
 
-import type { DefinitionKey } from "../../src/store.ts";
-import { definitionKey, definitionOf } from "./claim.ts";
-import { encodeInstant, insertInto, type Mappings } from "./columns.ts";
+import { definitionOf } from "./claim.ts";
+import { insertInto, type Mappings } from "./columns.ts";
 import type { Dialect } from "./dialect.ts";
 import { minuteOf } from "./postgres_dialect.ts";
 import { unservedTexts, type WorkerKeeper, workerKeeper } from "./workers.ts";
@@ -16,31 +15,15 @@ export function postgresWorkerKeeper(dialect: Dialect, maps: Mappings): WorkerKe
       mapping.columns.map((name) => `"${name}" = excluded."${name}"`).join(", ")
     }`,
   );
-  const { missing, back } = postgresUnservedTexts(dialect);
-  const knowledge = dialect.text(
-    `select definitions::text as definitions from saga_workers where until > ${dialect.parameter("instant")}`,
-  );
+  const { missing } = postgresUnservedTexts(dialect);
 
   return {
-    ...workerKeeper(dialect, maps),
+    ...workerKeeper(dialect, maps, (since, known, limit) => rows(missing, [since, since, known, limit])),
 
     announce(worker) {
       const values = mapping.encode(worker);
       return function* () {
         yield* change(announce, values);
-      };
-    },
-
-    unserved({ now, overdueSince, limit }) {
-      return function* () {
-        const live = yield* rows(knowledge, [encodeInstant(dialect, now, "until")]);
-        const definitions = live.flatMap((row) => dialect.decodeJson(row.definitions) as DefinitionKey[]);
-        const known = dialect.list([...new Set(definitions.map(definitionKey))]);
-        const since = encodeInstant(dialect, overdueSince, "wake_at");
-        return {
-          missing: (yield* rows(missing, [since, since, known, limit])).map((row) => String(row.id)),
-          back: (yield* rows(back, [known, limit])).map((row) => String(row.id)),
-        };
       };
     },
   };

@@ -39,7 +39,7 @@ export function pruneText(dialect: Dialect): string {
   return dialect.text(
     `select id from saga_executions as execution
       where finished_at < ${dialect.parameter("instant")} and ${dialect.isIn("status")} and not exists (
-        select 1 from saga_executions as parent where parent.id = execution.parent_id and parent.finished_at is null
+        select 1 from saga_executions as parent where parent.id = execution.parent_id
       )
       order by finished_at limit ?${dialect.forUpdateSkipLocked}`,
   );

@@ -66,8 +66,8 @@ export class SqliteConnection {
     }
   }
 
-  #answer = ({ sql, values, returnsRows }: Statement): Answer => {
-    const statement = this.#prepare(sql);
+  #answer = ({ sql, values, returnsRows, once = false }: Statement): Answer => {
+    const statement = once ? this.database.prepare(sql) : this.#prepare(sql);
     if (returnsRows) return { rows: statement.all(...values) as Answer["rows"], count: 0 };
     return { rows: NO_ROWS, count: Number(statement.run(...values).changes) };
   };

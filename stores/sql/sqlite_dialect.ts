@@ -1,16 +1,17 @@
 /** SQLite's dialect. */
 
 import type { Dialect } from "./dialect.ts";
+import { sqliteAdoption } from "./sqlite_adoption.ts";
+import { fromMicroseconds, toMicroseconds } from "./microseconds.ts";
 import { refusalOf } from "./sqlite_errors.ts";
-
-/** Integers beyond this make a row unreadable for the driver; as microseconds it is the year 2255. */
-const MAX_MICROSECONDS = Number.MAX_SAFE_INTEGER;
 
 /** SQLite's dialect: texts compare byte by byte, JSON is text, instants are whole microseconds since 1970. */
 export const sqliteDialect: Dialect = {
   types: {
     sequence: "integer primary key",
-    name: "text",
+    id: "text",
+    key: "text",
+    word: "text",
     text: "text",
     integer: "integer",
     real: "real",
@@ -19,7 +20,14 @@ export const sqliteDialect: Dialect = {
   },
   tableOptions: " strict",
   tableExists: "select 1 from sqlite_master where type = 'table' and name = ?",
-  wake: { column: "", indexed: "wake_at" },
+  columnsOf: "select name from pragma_table_info(?)",
+  indexesOf: "select name from pragma_index_list(?)",
+  named: (table) => table,
+  lockTable: null,
+  adoption: sqliteAdoption,
+  indexPrefix: () => "",
+  dropIndex: (name) => `drop index ${name}`,
+  wake: { computed: [], indexed: "wake_at" },
   afterTables: [],
   onlyWhere: (condition) => ` where ${condition}`,
 
@@ -29,6 +37,12 @@ export const sqliteDialect: Dialect = {
   concat: (...parts) => parts.join(" || "),
   isIn: (expression) => `${expression} in (select value from json_each(?))`,
   each: "json_each(?)",
+  jsonArray: (...parts) => `json_array(${parts.join(", ")})`,
+  textOfJson: (column) => column,
+  contains: (text, part) => `instr(${text}, ${part}) > 0`,
+  microseconds: (column) => column,
+  instantOf: (microseconds) => microseconds,
+  materialized: " materialized",
   list: (values) => JSON.stringify(values),
 
   unlessTaken: " on conflict do nothing",
@@ -36,13 +50,8 @@ export const sqliteDialect: Dialect = {
   forUpdate: "",
   forUpdateSkipLocked: "",
 
-  encodeInstant(instant) {
-    // In two parts: far from 1970 the product as a whole would round to a neighbouring microsecond.
-    const whole = Math.floor(instant);
-    const microseconds = whole * 1_000 + Math.round((instant - whole) * 1_000);
-    return Math.abs(microseconds) <= MAX_MICROSECONDS ? microseconds : null;
-  },
-  decodeInstant: (stored) => Number(stored) / 1_000,
+  encodeInstant: toMicroseconds,
+  decodeInstant: fromMicroseconds,
   encodeJson: (text) => text,
   decodeJson: (stored) => JSON.parse(String(stored)),
 

@@ -67,6 +67,12 @@ export function troubleOfStatement(error: unknown): "busy" | "full" | "unavailab
 
 const SQLITE_LOCKED = 6;
 
+/** Whether nobody can write now, whatever the statement is that was told so: READONLY, IOERR, FULL, CANTOPEN. */
+export function takesNoWrites(error: unknown): boolean {
+  const code = (error as { errcode?: unknown } | null | undefined)?.errcode;
+  return typeof code === "number" && [8, 10, 13, 14].includes(code & 0xff);
+}
+
 function codedTroubleOf(error: Error): Trouble | undefined {
   const code = (error as { errcode?: unknown }).errcode;
   return typeof code === "number" ? BY_CODE[code & 0xff] : undefined;
@@ -112,7 +118,7 @@ export function translateError(error: unknown, where: string): unknown {
       });
     case "name_taken":
       return new SagaError(
-        "schema_missing",
+        "schema_unfit",
         `Cannot make the tables in ${where}: ${said}, and is not the store's; rename it, or give the store a file of its own`,
         { cause: error },
       );

@@ -6,9 +6,10 @@ import type { Change } from "../../src/domain/change.ts";
 import type { Json } from "../../src/domain/json.ts";
 import type { ExecutionRecord, Instant } from "../../src/domain/record.ts";
 import { SagaError, show } from "../../src/errors.ts";
-import type { CommitAnswer, StoreTransaction } from "../../src/store.ts";
+import type { CommitAnswer } from "../../src/store.ts";
+import { BodyTransaction, endsTransaction } from "./body.ts";
 import type { SqliteConnection } from "./sqlite_connection.ts";
-import { translateError, troubleOfStatement } from "./sqlite_errors.ts";
+import { takesNoWrites, translateError, troubleOfStatement } from "./sqlite_errors.ts";
 import type { StoreWork } from "./store_work.ts";
 import { type Answer, type Row, runLater, type SqlValue, type Work } from "./work.ts";
 
@@ -22,28 +23,16 @@ export interface TransactionParts {
 }
 
 /** An open transaction. Each of its operations runs in one piece, so that the body may call several at once. */
-export class SqliteTransaction implements StoreTransaction {
+export class SqliteTransaction extends BodyTransaction {
   readonly tx: SqliteTx;
   readonly #parts: TransactionParts;
-  #isOver = false;
-  /** What another connection's lock made fail: reason to run the body again, whatever it made of it. */
-  conflict: Error | null = null;
 
   constructor(parts: TransactionParts) {
+    super();
     this.#parts = parts;
     this.tx = new SqliteTx(this);
   }
 
-  get isOver(): boolean {
-    return this.#isOver;
-  }
-
-  /** From now on the body can do nothing any more. */
-  end(): void {
-    this.#isOver = true;
-  }
-
-  // Properties, not methods: bodies take them out of the object.
   readonly load = async (id: string): Promise<ExecutionRecord | null> => {
     const records = await this.run(this.#parts.work.load([id]));
     return records[0] ?? null;
@@ -66,7 +55,7 @@ export class SqliteTransaction implements StoreTransaction {
   }
 
   get database(): DatabaseSync {
-    if (this.#isOver) throw transactionOver();
+    this.refuseOver();
     return this.#parts.connection.database;
   }
 
@@ -74,12 +63,13 @@ export class SqliteTransaction implements StoreTransaction {
   // deno-lint-ignore require-await -- so that everything thrown is a rejection
   async use<T>(run: (connection: SqliteConnection) => T): Promise<T> {
     const { connection, where } = this.#parts;
-    if (this.#isOver) throw transactionOver();
+    this.refuseOver();
     try {
       return run(connection);
     } catch (error) {
       const trouble = troubleOfStatement(error);
       if (trouble === "busy") this.conflict = error as Error;
+      if (takesNoWrites(error)) this.outage ??= error as Error;
       // What the body's own statement did wrong is the body's affair, in the driver's words.
       throw trouble === null ? error : translateError(error, where);
     }
@@ -106,14 +96,6 @@ export class SqliteTx implements Tx {
     this.#transaction.use(({ database }) => runUserStatement(database, sql, params));
 }
 
-/** Refused from a body that goes on although its transaction has ended. */
-export function transactionOver(): SagaError {
-  return new SagaError(
-    "transaction_over",
-    "Cannot use the transaction: it has ended; await everything that uses it before the body returns",
-  );
-}
-
 /** A transaction that the caller has begun elsewhere, as far as it can be used without knowing the driver. */
 export interface QueryHandle {
   query(sql: string, params: readonly SqlValue[]): Promise<readonly Row[]>;
@@ -133,12 +115,7 @@ export function runThroughQuery<T>(handle: QueryHandle, work: Work<T>): Promise<
 const ENDS_TRANSACTION = /^\s*(begin|commit|end|rollback(?!\s+(transaction\s+)?to\b))\b/i;
 
 function runUserStatement(database: DatabaseSync, sql: string, params: readonly Json[]): readonly Row[] {
-  if (ENDS_TRANSACTION.test(sql)) {
-    throw new SagaError(
-      "invalid_options",
-      `Cannot run ${show(sql)}: the transaction ends with the body; return to commit it, throw to undo it`,
-    );
-  }
+  if (ENDS_TRANSACTION.test(sql)) throw endsTransaction(sql);
   const statement = database.prepare(sql);
   // The driver runs the first statement of a text and drops the rest without a word.
   if (!isBlank(sql.slice(statement.sourceSQL.length))) {

@@ -6,7 +6,10 @@ import { type Committer, committer } from "./commit.ts";
 import type { Dialect } from "./dialect.ts";
 import { type Inserter, inserter } from "./insert.ts";
 import { type Loader, loader } from "./load.ts";
+import { type Migration, MIGRATIONS } from "./migrations.ts";
 import { type Pruner, pruner } from "./prune.ts";
+import { type QueryWork, queryWork } from "./queries/queries.ts";
+import { type UnfinishedReader, unfinishedReader } from "./unfinished.ts";
 import { type Renewer, renewer } from "./renew.ts";
 import { type Migrator, migrator } from "./schema.ts";
 import { type Signaller, signaller } from "./signal.ts";
@@ -22,13 +25,14 @@ export type StoreWork =
   & Claimer
   & Signaller
   & Pruner
-  & { readonly workers: WorkerKeeper };
+  & UnfinishedReader
+  & { readonly workers: WorkerKeeper; readonly queries: QueryWork };
 
 /** The work of a store in a database's dialect. */
-export function storeWork(dialect: Dialect): StoreWork {
+export function storeWork(dialect: Dialect, migrations: readonly Migration[] = MIGRATIONS): StoreWork {
   const maps = mappings(dialect);
   return {
-    ...migrator(dialect),
+    ...migrator(dialect, migrations),
     ...inserter(dialect, maps),
     ...loader(dialect, maps),
     ...committer(dialect, maps),
@@ -36,6 +40,8 @@ export function storeWork(dialect: Dialect): StoreWork {
     ...claimer(dialect),
     ...signaller(dialect, maps),
     ...pruner(dialect),
+    ...unfinishedReader(dialect),
     workers: workerKeeper(dialect, maps),
+    queries: queryWork(dialect, maps),
   };
 }

@@ -17,6 +17,10 @@ export interface Statement {
   readonly values: readonly SqlValue[];
   /** Whether it answers with rows; otherwise with the number of rows that it changed. */
   readonly returnsRows: boolean;
+  /** Whether it is planned for its values and not kept prepared: one of very many texts, or of very different answers. */
+  readonly once?: boolean;
+  /** Whether it takes as long as it takes: it goes through a whole table. Otherwise drivers that know a limit have one. */
+  readonly isLong?: boolean;
 }
 
 /** What a driver says to a statement. */

@@ -5,7 +5,7 @@ import type { DefinitionKey, UnservedOptions, WorkerRow } from "../../src/store.
 import { definitionKey, definitionOf } from "./claim.ts";
 import { encodeInstant, insertInto, type Mappings } from "./columns.ts";
 import type { Dialect } from "./dialect.ts";
-import { change, rows, type Work } from "./work.ts";
+import { change, type Row, rows, type SqlValue, type Steps, type Work } from "./work.ts";
 
 /** Keeps the directory of workers. */
 export interface WorkerKeeper {
@@ -20,8 +20,15 @@ export interface WorkerKeeper {
 
 const DAY_MS = 86_400_000;
 
-/** The keeper of a database's directory. */
-export function workerKeeper(dialect: Dialect, { worker: mapping }: Mappings): WorkerKeeper {
+/** Finds the executions that are overdue by `since`, and whose definitions are not among the `known`. */
+export type FindMissing = (since: SqlValue, known: SqlValue, limit: number) => Steps<readonly Row[]>;
+
+/** The keeper of a database's directory; `findMissing` where the database has a way of its own. */
+export function workerKeeper(
+  dialect: Dialect,
+  { worker: mapping }: Mappings,
+  findMissing?: FindMissing,
+): WorkerKeeper {
   const remove = dialect.text("delete from saga_workers where id = ?");
   const insert = dialect.text(insertInto(dialect, "saga_workers", mapping));
   const retire = dialect.text(`delete from saga_workers where id = ? or until < ${dialect.parameter("instant")}`);
@@ -32,6 +39,7 @@ export function workerKeeper(dialect: Dialect, { worker: mapping }: Mappings): W
     `select ${dialect.selected("definitions", "json")} from saga_workers where until > ${dialect.parameter("instant")}`,
   );
   const { missing, back } = unservedTexts(dialect);
+  const overdue: FindMissing = findMissing ?? ((since, known, limit) => rows(missing, [since, known, limit]));
 
   return {
     announce(worker) {
@@ -61,7 +69,7 @@ export function workerKeeper(dialect: Dialect, { worker: mapping }: Mappings): W
         const known = dialect.list([...new Set(definitions.map(definitionKey))]);
         const since = encodeInstant(dialect, overdueSince, "wake_at");
         return {
-          missing: (yield* rows(missing, [since, known, limit])).map((row) => String(row.id)),
+          missing: (yield* overdue(since, known, limit)).map((row) => String(row.id)),
           back: (yield* rows(back, [known, limit])).map((row) => String(row.id)),
         };
       };

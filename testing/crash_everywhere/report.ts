@@ -21,8 +21,10 @@ export interface CrashFinding {
 
 /** What came of all runs. `String(report)` says it in words. */
 export interface CrashReport {
-  /** The saga's name. */
+  /** The name of the saga or workflow. */
   readonly saga: string;
+  /** Which of them it is. */
+  readonly kind: "saga" | "workflow";
   /** How it ends without faults. */
   readonly end: string;
   /** Points of the run without faults; looks of an idle worker at what stays the same are counted once. */
@@ -104,17 +106,18 @@ export function reportOf(parts: ReportParts, findings: Findings): CrashReport {
 }
 
 function describeReport(report: Omit<CrashReport, "toString">): string {
-  const { doubled, end, findings, lost, pairs, points, possiblePairs, runs, saga, singles, undosMissing } = report;
+  const { doubled, end, findings, kind, lost, pairs, points, possiblePairs, runs, singles, undosMissing } = report;
+  const name = `${kind} "${report.saga}"`;
   const ofPairs = pairs === possiblePairs ? "" : ` of ${possiblePairs}`;
   const counts = `${lost} lost, ${doubled} doubled, ${undosMissing} undos missing`;
   const tried = `${points.length} points, ${singles} runs with one fault, ${pairs}${ofPairs} with two`;
   if (findings.length === 0) {
-    return `Saga "${saga}" ends ${end} whatever crashes: ${counts} in ${runs} runs (${tried})`;
+    return `${name[0]?.toUpperCase()}${
+      name.slice(1)
+    } ends ${end} whatever crashes: ${counts} in ${runs} runs (${tried})`;
   }
   const wrong = findings.reduce((sum, finding) => sum + finding.runs, 0);
-  const head = `Cannot let saga "${saga}" crash everywhere: ${counts}; ${
-    plural(wrong, "problem")
-  } in ${runs} runs (${tried})`;
+  const head = `Cannot let ${name} crash everywhere: ${counts}; ${plural(wrong, "problem")} in ${runs} runs (${tried})`;
   return [head, ...findings.map(describeFinding)].join("\n\n");
 }
 

@@ -2,6 +2,7 @@
 
 import type { Clock } from "../../src/clock.ts";
 import type { AnyDefinition } from "../../src/definition/inference.ts";
+import { CALL_PREFIX, isCalling } from "../../src/domain/next.ts";
 import type { Json } from "../../src/domain/json.ts";
 import { type ExecutionRecord, type Instant, isFinished } from "../../src/domain/record.ts";
 import { Engine } from "../../src/engine/engine.ts";
@@ -19,7 +20,7 @@ export const EXECUTION_ID = "crash-everywhere";
 
 /** A signal that is sent to the execution. */
 export interface CrashSignal {
-  /** The name that the saga waits for. */
+  /** The name that the saga or workflow waits for. */
   readonly name: string;
   /** What it carries; null if not given. */
   readonly payload?: Json;
@@ -30,6 +31,8 @@ export interface CrashSignal {
 /** What all runs of one saga have in common. */
 export interface RunSetup {
   readonly definition: AnyDefinition;
+  /** What it calls. */
+  readonly called: readonly AnyDefinition[];
   readonly input: unknown;
   readonly start: Readonly<Record<string, unknown>>;
   readonly resources: (world: { readonly clock: Clock }) => unknown;
@@ -45,8 +48,8 @@ export interface RunVariation {
   readonly faults?: readonly PlannedFault[];
   /** Has its say about the points of the first process. */
   readonly prepare?: (points: FaultPoints) => void;
-  /** A signal that is not sent. */
-  readonly withheld?: string;
+  /** Signals that are not sent. */
+  readonly withheld?: ReadonlySet<string>;
 }
 
 /** What came of a run. */
@@ -59,6 +62,10 @@ export interface Ran {
   /** What the start or the signal was refused with. */
   readonly error: unknown;
   readonly record: ExecutionRecord | null;
+  /** The executions that it has called, and those that these have called. */
+  readonly children: readonly ExecutionRecord[];
+  /** The signals that each step has waited for. */
+  readonly awaited: ReadonlyMap<string, readonly string[]>;
   readonly resources: unknown;
   readonly ledger: unknown;
 }
@@ -83,6 +90,7 @@ export async function runOnce(setup: RunSetup, variation: RunVariation = {}): Pr
     resources,
     started: false,
     unsent: unsentOf(setup, variation),
+    awaited: new Map(),
   };
   const passed: (readonly string[])[] = [];
   const endBy = clock.now() + setup.withinMs;
@@ -94,10 +102,25 @@ export async function runOnce(setup: RunSetup, variation: RunVariation = {}): Pr
     if (ended !== null) await clock.advance(AFTERMATH);
     life.points.crash();
   }
-  const [record] = await store.load([EXECUTION_ID]);
+  const [record = null] = await store.load([EXECUTION_ID]);
+  const children = record === null ? [] : await childrenOf(store, record);
   const ledger = await setup.ledger(resources as never);
   await store.close();
-  return { faults: variation.faults ?? [], passed, ...ended, record: record ?? null, resources, ledger };
+  const { awaited } = world;
+  return { faults: variation.faults ?? [], passed, ...ended, record, children, awaited, resources, ledger };
+}
+
+async function childrenOf(store: Store, { attempts }: ExecutionRecord): Promise<readonly ExecutionRecord[]> {
+  const ids = attempts.filter((row) => row.kind === "call" && row.direction === "execute")
+    .flatMap(({ result }) => isCall(result) ? [result.id] : []);
+  if (ids.length === 0) return [];
+  const children = (await store.load([...new Set(ids)])).filter((child) => child !== null);
+  return [...children, ...(await Promise.all(children.map((child) => childrenOf(store, child)))).flat()];
+}
+
+/** What a call has as its result. */
+function isCall(result: Json): result is { readonly id: string } {
+  return typeof (result as { readonly id?: unknown } | null)?.id === "string";
 }
 
 type Ended = Pick<Ran, "end" | "error">;
@@ -111,10 +134,11 @@ interface World {
   readonly resources: unknown;
   started: boolean;
   readonly unsent: CrashSignal[];
+  readonly awaited: Map<string, readonly string[]>;
 }
 
 function unsentOf({ signals }: RunSetup, { withheld }: RunVariation): CrashSignal[] {
-  return signals.filter(({ name }) => name !== withheld);
+  return signals.filter(({ name }) => withheld?.has(name) !== true);
 }
 
 /** One process, from its start to its death or to the end of the execution. */
@@ -140,14 +164,20 @@ class Life {
       ...setup.tuning,
       store: points.store(store),
       exchange: points.exchange(localExchange()),
-      definitions: [points.definition(setup.definition)],
+      definitions: [setup.definition, ...setup.called].map((one) => points.definition(one)),
       // The compiler has checked them where the definition and its resources were given.
       resources: points.resources(resources) as never,
       clock: this.#clock,
       random: randomFrom(index + 1),
     });
-    const partition = String(setup.start.partition ?? setup.definition.partition);
-    this.#engine.work({ name: `process-${index + 1}`, partitions: { [partition]: {} } });
+    const partitions = [
+      setup.start.partition ?? setup.definition.partition,
+      ...setup.called.map((one) => one.partition),
+    ];
+    this.#engine.work({
+      name: `process-${index + 1}`,
+      partitions: Object.fromEntries(partitions.map((partition) => [String(partition), {}])),
+    });
   }
 
   /** Moves the clock from timer to timer; null where the process died before the execution had ended. */
@@ -157,7 +187,7 @@ class Life {
       const record = await this.#look();
       if (this.#refusal !== null) return { end: "refused", error: this.#refusal.error };
       if (record !== undefined) {
-        const end = this.#endOf(record);
+        const end = await this.#endOf(record);
         if (end !== null) return { end, error: null };
         if (this.points.crashedAt !== null) return null;
         if (this.#call(record)) continue;
@@ -179,10 +209,24 @@ class Life {
     return seen;
   }
 
-  #endOf(record: ExecutionRecord | null): "finished" | "blocked" | null {
+  async #endOf(record: ExecutionRecord | null): Promise<"finished" | "blocked" | null> {
     if (record === null || !this.#world.started) return null;
-    if (isFinished(record.execution.status)) return "finished";
-    return record.execution.status === "blocked" ? "blocked" : null;
+    const { currentStep, status, waitingFor } = record.execution;
+    if (isFinished(status)) return "finished";
+    if (status === "blocked") return "blocked";
+    if (waitingFor === null) return null;
+    if (isCalling(record.execution)) return await this.#isWaitingForBlocked(waitingFor) ? "blocked" : null;
+    this.#world.awaited.set(currentStep, waitingFor.split("\n"));
+    return null;
+  }
+
+  /** Whoever waits for an execution that is blocked waits for a person. */
+  async #isWaitingForBlocked(waitingFor: string): Promise<boolean> {
+    const [child] = await this.#world.store.load([waitingFor.slice(CALL_PREFIX.length)]);
+    if (child === null || child === undefined) return false;
+    const { execution } = child;
+    if (execution.status === "blocked") return true;
+    return isCalling(execution) && await this.#isWaitingForBlocked(execution.waitingFor ?? "");
   }
 
   /** Lets the client call, if there is something to call for; whether it did. */
@@ -209,7 +253,8 @@ class Life {
         for (const signal of world.unsent.filter(({ early }) => early)) await this.#send(signal);
       };
     }
-    const signal = world.unsent.find(({ early, name }) => early || record?.execution.waitingFor === name);
+    const awaited = record?.execution.waitingFor?.split("\n") ?? [];
+    const signal = world.unsent.find(({ early, name }) => early || awaited.includes(name));
     return signal === undefined ? null : () => this.#send(signal);
   }
 

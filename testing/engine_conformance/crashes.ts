@@ -35,6 +35,35 @@ export function crashCases({ add, addIf }: Cases): void {
     });
   }
 
+  add("G01 a crash, and then one of whoever takes over, lose nothing wherever they fall", async (world) => {
+    let deaths = 0;
+    for (const pair of range(36)) {
+      const bank = shop();
+      const id = `order-${pair}`;
+      const definition = purchase(bank, `g01.pair.${pair}`);
+      const doomed = (["first", "second"] as const).map((connection) => world.node([definition], { connection }));
+      // Each call of the one meets three of the other, before it and after it by turns.
+      killAt(doomed[0]!.around, pair % 2 === 0 ? "before" : "after", pair % 12);
+      killAt(doomed[1]!.around, pair % 4 < 2 ? "after" : "before", (5 * pair + Math.floor(pair / 12)) % 12);
+      for (const [turn, node] of doomed.entries()) {
+        node.work({ name: `doomed-${turn}-${pair}` });
+        node.engine.start(definition, { input: {}, id }).catch(() => {});
+        await world.advance("1m");
+      }
+      const heir = world.node([definition]);
+      const worker = heir.work({ name: `heir-${pair}` });
+      await world.until(heir.engine.start(definition, { input: {}, id }));
+      assert.equal((await world.ended(id)).execution.status, "completed", `pair ${pair}`);
+      assert.deepEqual(bank.standing.map(({ key }) => key), [`${id}:reserve`, `${id}:charge`, `${id}:mail`]);
+      await world.until(worker.stop());
+      for (const node of doomed) {
+        if (node.around.isDead) deaths++;
+        else await world.until(node.engine.close({ deadline: 0 }));
+      }
+    }
+    assert.equal(deaths, 72);
+  });
+
   add("G01 a crash while things are undone loses no undo", async (world) => {
     const bank = shop();
     const definition = purchase(bank, "g01.undo", true);

@@ -46,6 +46,8 @@ export function hookedStore(store: Store, hooks: () => StoreHooks, traffic: Traf
     insert: (...args) => call("insert", args, () => store.insert(...args)),
     load: (...args) => call("load", args, () => store.load(...args)),
     status: (...args) => call("status", args, () => store.status(...args)),
+    versionsInUse: (...args) => call("versionsInUse", args, () => store.versionsInUse(...args)),
+    unfinished: (...args) => call("unfinished", args, () => store.unfinished(...args)),
     operations: (...args) => call("operations", args, () => store.operations(...args)),
     commit: (...args) => call("commit", args, () => store.commit(...args)),
     renew: (...args) => call("renew", args, () => store.renew(...args)),
@@ -74,7 +76,7 @@ export function hookedStore(store: Store, hooks: () => StoreHooks, traffic: Traf
       list: (...args) => call("list", args, () => workers.list(...args)),
       unserved: (...args) => call("unserved", args, () => workers.unserved(...args)),
     },
-    migrate: () => store.migrate(),
+    migrate: (options) => store.migrate(options),
     close: () => store.close(),
   };
 

@@ -7,7 +7,8 @@ import type { WorkOptions } from "../../src/engine/options.ts";
 import type { Worker } from "../../src/engine/views.ts";
 import type { SagaEvent, SagaEventName } from "../../src/engine/events.ts";
 import type { Logger } from "../../src/logger.ts";
-import type { Store } from "../../src/store.ts";
+import type { Change } from "../../src/domain/change.ts";
+import type { CommitAnswer, Store } from "../../src/store.ts";
 import { hookedStore, type StoreCall, type StoreHooks, type Traffic } from "./hooked_store.ts";
 
 /** A line that an engine has logged. */
@@ -28,6 +29,8 @@ export class Surroundings {
   readonly calls: StoreCall[] = [];
   /** What is done to the store's calls, from now on. */
   hooks: StoreHooks = {};
+  /** Which changes the store refuses to write, as a constraint of the database would. */
+  refuse: ((change: Change) => boolean) | null = null;
   /** By how much its clock is ahead. */
   skewMs = 0;
 
@@ -51,7 +54,7 @@ export class Surroundings {
     };
     const write = (level: keyof Logger) => (text: string) => void this.log.push({ level, text, at: base.now() });
     this.logger = { debug: write("debug"), info: write("info"), warn: write("warn"), error: write("error") };
-    this.store = hookedStore(store, () => this.#allHooks(), traffic);
+    this.store = hookedStore(this.#refusing(store), () => this.#allHooks(), traffic);
   }
 
   get isDead(): boolean {
@@ -84,6 +87,18 @@ export class Surroundings {
     return new Promise((resolve) => this.#run(resolve));
   }
 
+  #refusing(store: Store): Store {
+    return {
+      ...store,
+      commit: async (changes) => {
+        const refused = changes.map((change) => this.refuse?.(change) === true);
+        const answers = await store.commit(changes.filter((_, index) => !refused[index]));
+        const left = answers.values();
+        return refused.map((isRefused) => isRefused ? REFUSED : left.next().value ?? REFUSED);
+      },
+    };
+  }
+
   #run(callback: () => void): void {
     if (this.#state === "alive") callback();
     else if (this.#state === "frozen") this.#waiting.push(callback);
@@ -102,6 +117,8 @@ export class Surroundings {
     };
   }
 }
+
+const REFUSED: CommitAnswer = { kind: "rejected", reason: "refused", detail: "a constraint of the test" };
 
 /** An engine in its surroundings. */
 export class Node<D extends readonly AnyDefinition[]> {

@@ -271,6 +271,26 @@ function explainCases(add: Cases["add"]): void {
       "finished",
       `completed at ${new Date(execution.finishedAt!).toISOString()}`,
     ]);
+    for (const ending of ["failed", "compensated", "compensation_failed"] as const) {
+      const undo = ending === "failed" ? {} : {
+        undo: () => {
+          if (ending === "compensation_failed") throw new Error("the bank says no");
+        },
+        undoRetry: 1,
+      };
+      const fails = saga(`explain.${ending}`)
+        .step("a", { run: () => {}, ...undo })
+        .step("b", ({ fail }) => fail("no seats left"));
+      const other = world.node([fails]);
+      other.work();
+      const { execution: { id } } = await other.engine.start(fails, { input: {} });
+      const { execution: { finishedAt, status } } = await world.ended(id);
+      const said = ending === "compensation_failed" ? "the bank says no" : "no seats left";
+      assert.deepEqual([status, (await other.engine.explain(id)).sentence], [
+        ending,
+        `${ending} at ${new Date(finishedAt!).toISOString()}: ${said}`,
+      ]);
+    }
   });
 
   add("explain(): a request that waits for the open step", async (world) => {

@@ -3,22 +3,27 @@
 import type { Definition, StepCode } from "../../src/definition/definition.ts";
 import { FaultInjected, type Points } from "./points.ts";
 
-/** The definition with points around the code of its steps, its undos, and what loads its resource. */
+/**
+ * The definition with points around the code of its steps, its undos, and what loads its resource. A workflow's function
+ * has none: it only names the steps, and a pass that is lost with its process leaves nothing behind.
+ */
 export function definitionThrough<D extends Definition>(points: Points, definition: D): D {
   const through = (name: string, code: StepCode["run"]): StepCode["run"] =>
     code === null ? null : (scope) => points.around(name, async () => await code(scope), lost);
-  const code = new Map(
-    [...definition.code].map(([step, { run, undo, schema }]): [string, StepCode] => [step, {
-      run: through(`step.${step}.run`, run),
-      undo: through(`step.${step}.undo`, undo),
-      schema,
-    }]),
-  );
+  const stepThrough = (step: string, { run, undo, schema }: StepCode): StepCode => ({
+    run: through(`step.${step}.run`, run),
+    undo: through(`step.${step}.undo`, undo),
+    schema,
+  });
+  const code = new Map([...definition.code].map(([step, own]) => [step, stepThrough(step, own)]));
+  const wrap: Definition["wrap"] = definition.kind === "workflow"
+    ? (step, own) => stepThrough(step, definition.wrap?.(step, own) ?? own)
+    : null;
   const load = definition.loadResource;
   const loadResource: Definition["loadResource"] = load === null
     ? null
     : (reference, resources) => points.around("resource.load", async () => await load(reference, resources), lost);
-  return { ...definition, code, loadResource };
+  return { ...definition, code, wrap, loadResource };
 }
 
 /** Services deeper than this, `payments.stripe.charges.create`, are handed out as they are. */

@@ -24,6 +24,8 @@ export function storeThrough(points: Points, store: Store): Store {
     insert: (executions, tx) => through("insert", () => store.insert(executions, unwrapped(tx))),
     load: (ids) => through("load", () => store.load(ids)),
     status: (ids) => through("status", () => store.status(ids)),
+    versionsInUse: () => through("versionsInUse", () => store.versionsInUse()),
+    unfinished: (options) => through("unfinished", () => store.unfinished(options)),
     operations: (id) => through("operations", () => store.operations(id)),
     commit: (changes) => through("commit", () => store.commit(changes)),
     renew: (leases) => through("renew", () => store.renew(leases)),
@@ -42,7 +44,7 @@ export function storeThrough(points: Points, store: Store): Store {
         )),
     prune: (options) => through("prune", () => store.prune(options)),
     now: () => through("now", () => store.now()),
-    migrate: () => through("migrate", () => store.migrate()),
+    migrate: (options) => through("migrate", () => store.migrate(options)),
     close: () => points.isDead ? never() : store.close(),
   };
 }

@@ -2,6 +2,7 @@
 
 import type { Change } from "../../src/domain/change.ts";
 import { findTransitionViolation, findViolation } from "../../src/domain/invariants.ts";
+import { isCalling } from "../../src/domain/next.ts";
 import type { Plan } from "../../src/domain/plan.ts";
 import type { Attempt, Execution, ExecutionRecord } from "../../src/domain/record.ts";
 import type { Store } from "../../src/store.ts";
@@ -36,12 +37,16 @@ export function checkedStore(store: Store, { world, planOf, writesAtOnce }: Chec
     const { execution } = record;
     const before = world.truth.get(execution.id);
     world.truth.set(execution.id, record);
+    if (execution.waitingFor !== null && !isCalling(execution)) {
+      world.awaited.set(`${execution.id} ${execution.currentStep}`, execution.waitingFor.split("\n")[0]!);
+    }
     // A heartbeat that changes nothing else is not worth a line.
     if (how !== "renew") world.note("store", () => `${how}: ${describeRow(record)}`);
     const violation = findViolation(record, planOf(execution)) ??
       (before === undefined ? null : findTransitionViolation(before, record)) ??
       rules.findViolation(before ?? null, record, planOf(execution)) ??
-      findEndOfRunning(record.attempts.slice(before?.attempts.length ?? 0), world);
+      findEndOfRunning(record.attempts.slice(before?.attempts.length ?? 0), world) ??
+      findCalledLeft(record, record.attempts.slice(before?.attempts.length ?? 0), world);
     world.onWrite(before ?? null, record);
     if (violation === null) return;
     world.report(`execution ${execution.id} after ${how}: ${violation}`);
@@ -97,12 +102,14 @@ export function checkedStore(store: Store, { world, planOf, writesAtOnce }: Chec
     transactional: store.transactional,
     load: (ids) => store.load(ids),
     status: (ids) => store.status(ids),
+    versionsInUse: () => store.versionsInUse(),
+    unfinished: (options) => store.unfinished(options),
     operations: (id) => store.operations(id),
     nextWake: (filter) => store.nextWake(filter),
     workers: store.workers,
     prune: (options) => store.prune(options),
     now: () => store.now(),
-    migrate: () => store.migrate(),
+    migrate: (options) => store.migrate(options),
     close: () => store.close(),
     ...members,
   } as Store;
@@ -128,25 +135,61 @@ function findEndOfRunning(ended: readonly Attempt[], world: World): string | nul
   for (const row of ended) {
     const name = attemptName(row.executionId, row);
     // A body that has used up its time is rolled back, whatever it still does.
-    const isOverdue = row.errorClass === "StepTimeout" || (row.kind === "transaction" && row.status === "failed");
+    const isOverdue = row.errorClass === "StepTimeout" || (IN_TRANSACTIONS.has(row.kind) && row.status === "failed");
     const isCutOff = row.status === "abandoned" || row.status === "superseded" || isOverdue;
     if (!isCutOff && world.running.has(name)) return `${row.stepName} is recorded ${row.status} while its code runs`;
     const ranIn = world.beganIn.get(name);
-    if (ranIn !== undefined && row.worker !== ranIn) return `${row.stepName} is recorded as run by ${row.worker}`;
+    // Looks at what was called, one after the other, have one number as long as they find it under way.
+    const isLook = row.kind === "call" || row.kind === "call_result";
+    if (ranIn !== undefined && row.worker !== ranIn && !isLook) {
+      return `${row.stepName} is recorded as run by ${row.worker}`;
+    }
     const isNews = row.status === "succeeded" && row.worker !== null;
     if (isNews && ranIn === undefined) return `${row.stepName} is recorded succeeded, and its code never ran`;
   }
   return null;
 }
 
+/** What was called ends before the call has a result, and is undone before the call is. */
+function findCalledLeft({ attempts }: ExecutionRecord, ended: readonly Attempt[], world: World): string | null {
+  for (const row of ended) {
+    if (row.status !== "succeeded" || (row.kind !== "call" && row.kind !== "call_result")) continue;
+    const isUndo = row.direction === "compensate";
+    if (row.kind === "call" && !isUndo) continue;
+    const name = isUndo ? row.stepName : row.stepName.slice(0, -"/result".length);
+    const call = attempts.find((one) => one.stepName === name && one.status === "succeeded");
+    const { id = null } = call?.result as { readonly id?: string } | null ?? {};
+    const status = id === null ? undefined : world.truth.get(id)?.execution.status;
+    if (status === undefined) continue; // it was never started
+    const isRight = isUndo ? status === "compensated" || status === "failed" : status === "completed";
+    if (!isRight) return `${row.stepName} is ${isUndo ? "undone" : "over"}, and what it called is ${status}`;
+  }
+  return null;
+}
+
+const IN_TRANSACTIONS: ReadonlySet<Attempt["kind"]> = new Set(["transaction", "branch_transaction", "hook"]);
+
 /** A record in short, for the history. */
 function describeRow({ execution, attempts }: ExecutionRecord): string {
-  const { id, revision, status, blockedReason, direction, currentStep, epoch, attempt, owner, waitingFor } = execution;
+  const {
+    id,
+    revision,
+    status,
+    blockedReason,
+    direction,
+    currentStep,
+    epoch,
+    attempt,
+    owner,
+    openBranches,
+    waitingFor,
+  } = execution;
   const last = attempts.at(-1);
   return [
     `${id} r${revision} ${status}${blockedReason === null ? "" : ` as ${blockedReason}`}`,
     `at ${currentStep}${direction === "execute" ? "" : " (undo)"} ${epoch}.${attempt}`,
     owner === null ? "" : `open by ${owner}`,
+    openBranches === null ? "" : `with ${openBranches.map((branch) => `${branch.step} ${branch.attempt}`).join(", ")}`,
     waitingFor === null ? "" : `waits for ${waitingFor}`,
     execution.request === null ? "" : `asked to ${execution.request.action}`,
     last === undefined ? "" : `(last: ${last.stepName}${last.direction === "execute" ? "" : " (undo)"} ${last.status})`,

@@ -1,7 +1,7 @@
 /** Bugs that are put in on purpose: the simulator has to find each of them. */
 
 import type { Change } from "../../src/domain/change.ts";
-import type { ExecutionRecord } from "../../src/domain/record.ts";
+import type { Attempt, ExecutionRecord } from "../../src/domain/record.ts";
 import { CLOSED } from "../../src/domain/attempts.ts";
 import { changeOf } from "../../src/domain/change.ts";
 import { DECISIONS, type Decisions } from "../../src/engine/parts.ts";
@@ -87,6 +87,52 @@ export const DELIBERATE_BUGS: readonly DeliberateBug[] = [
         },
       }),
   },
+  {
+    fault: "whoever takes a parallel over forgets the branches that ran",
+    decisions: {
+      follow(record, plan, options, before) {
+        const { change, last } = DECISIONS.follow(record, plan, options, before);
+        const isCutOff = (row: Attempt) => row.status === "abandoned" && row.kind === "branch";
+        const rows = change?.attempts.filter((row) => !isCutOff(row)) ?? [];
+        return { change: change === null ? null : { ...change, attempts: rows }, last };
+      },
+    },
+  },
+  {
+    fault: "the end of a branch writes the lease of its parallel as it was read",
+    decisions: {
+      endBranch(record, name, outcome, plan, making) {
+        const change = DECISIONS.endBranch(record, name, outcome, plan, making);
+        const { dueAt, owner, wakeAt } = record.execution;
+        if (change.execution.owner !== owner) return change;
+        return { ...change, execution: { ...change.execution, dueAt, wakeAt }, expired: null };
+      },
+    },
+  },
+  {
+    fault: "a workflow looks at what it called only when it is told to",
+    decisions: {
+      applyOutcome(record, outcome, plan, making) {
+        const change = DECISIONS.applyOutcome(record, outcome, plan, making);
+        if (outcome.kind !== "waiting" || change.execution.waitingFor === null) return change;
+        return { ...change, execution: { ...change.execution, dueAt: null, wakeAt: null } };
+      },
+    },
+  },
+  {
+    fault: "the undo of a call does not wait until what was called is undone",
+    decisions: {
+      applyOutcome: (record, outcome, plan, making) =>
+        DECISIONS.applyOutcome(
+          record,
+          outcome.kind === "waiting" && record.execution.direction === "compensate"
+            ? { kind: "succeeded", patch: null }
+            : outcome,
+          plan,
+          making,
+        ),
+    },
+  },
 ];
 
 function withoutUnknown(change: Change): Change {
@@ -111,6 +157,8 @@ function override(store: Store, members: Partial<Store>): Store {
     insert: (executions, tx) => store.insert(executions, tx),
     load: (ids) => store.load(ids),
     status: (ids) => store.status(ids),
+    versionsInUse: () => store.versionsInUse(),
+    unfinished: (options) => store.unfinished(options),
     operations: (id) => store.operations(id),
     commit: (changes) => store.commit(changes),
     renew: (leases) => store.renew(leases),
@@ -122,7 +170,7 @@ function override(store: Store, members: Partial<Store>): Store {
     workers: store.workers,
     prune: (options) => store.prune(options),
     now: () => store.now(),
-    migrate: () => store.migrate(),
+    migrate: (options) => store.migrate(options),
     close: () => store.close(),
     ...members,
   };

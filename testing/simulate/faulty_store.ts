@@ -15,6 +15,8 @@ export interface Fates {
 }
 
 const MAX_FREEZE_MS = 300_000;
+/** More calls at one instant are a loop. */
+const MAX_CALLS_AT_ONCE = 5_000;
 
 /** `store` as `process` reaches it. */
 export function faultyStore(store: Store, process: Process, options: { world: World; fates: Fates }): Store {
@@ -24,6 +26,11 @@ export function faultyStore(store: Store, process: Process, options: { world: Wo
   function call<T>(name: string, work: () => Promise<T>): Promise<T> {
     if (process.isDead) return never();
     const id = `${process.name} ${name} #${process.nextCall()}`;
+    // Time does not move in such a loop, and the run would have no end.
+    if (world.countCall() > MAX_CALLS_AT_ONCE) {
+      world.report(`the store is asked over and over at the same time, by ${process.name} to ${name}`);
+      return never();
+    }
     if (world.clock.now() < world.storeOutUntil) return process.inside(refused(id));
     // One look for all: most calls have nothing to fear.
     if (dice.isCalm || dice.roll(id) >= riskOf()) return process.inside(work());
@@ -95,6 +102,8 @@ export function faultyStore(store: Store, process: Process, options: { world: Wo
     insert: (executions, tx) => call("insert", () => store.insert(executions, tx)),
     load: (ids) => call("load", () => store.load(ids)),
     status: (ids) => call("status", () => store.status(ids)),
+    versionsInUse: () => call("versionsInUse", () => store.versionsInUse()),
+    unfinished: (options) => call("unfinished", () => store.unfinished(options)),
     operations: (id) => call("operations", () => store.operations(id)),
     commit: (changes) => call("commit", () => store.commit(changes)),
     renew: (leases) => call("renew", () => store.renew(leases)),
@@ -111,7 +120,7 @@ export function faultyStore(store: Store, process: Process, options: { world: Wo
     },
     prune: (prune) => call("prune", () => store.prune(prune)),
     now: () => call("now", () => store.now()),
-    migrate: () => call("migrate", () => store.migrate()),
+    migrate: (options) => call("migrate", () => store.migrate(options)),
     close: () => call("close", () => store.close()),
   };
 }

@@ -29,7 +29,7 @@ export class Rules {
     const unheard = findUnheardSignal(before, after);
     if (unheard !== null) return unheard;
     const opens = after.execution.owner !== null && after.execution.owner !== before.execution.owner;
-    return opens ? this.#inOpening(before, after, plan) : null;
+    return (opens ? this.#inOpening(before, after, plan) : null) ?? inBranches(before, after);
   }
 
   #noteCut(before: ExecutionRecord, { attempts }: ExecutionRecord): void {
@@ -78,6 +78,26 @@ export class Rules {
   }
 }
 
+/** A branch is begun when it is due, and not once the time is over or somebody has asked to stop. */
+function inBranches(before: ExecutionRecord, { attempts, execution }: ExecutionRecord): string | null {
+  const isOpen = (step: string, attempt: number) =>
+    before.execution.openBranches?.some((open) => open.step === step && open.attempt === attempt) === true;
+  for (const { attempt, startedAt, step } of execution.openBranches ?? []) {
+    if (isOpen(step, attempt)) continue;
+    const what = `${step} is begun at ${time(startedAt)}`;
+    const rows = attempts.filter((row) => row.stepName === step && row.direction === "execute");
+    const last = rows.findLast((row) => row.epoch === execution.epoch);
+    if (last?.retryAt != null && startedAt < last.retryAt) {
+      return `${what}, and is not due before ${time(last.retryAt)}`;
+    }
+    if (last?.status === "failed" && last.retryAt === null) return `${what}, though it had failed for good`;
+    if (execution.request !== null) return `${what}, though a request waits to be carried out`;
+    const { deadlineAt } = execution;
+    if (deadlineAt !== null && startedAt >= deadlineAt) return `${what}, after the deadline of ${time(deadlineAt)}`;
+  }
+  return null;
+}
+
 /** A commit that keeps an attempt open keeps its lease: a heartbeat that came in between must not be undone. */
 function isShortened({ execution: before }: ExecutionRecord, { execution: after }: ExecutionRecord): boolean {
   // Parked for a lease that has ended: it has, whether or not it was renewed before it did.
@@ -90,20 +110,25 @@ function isShortened({ execution: before }: ExecutionRecord, { execution: after 
 function findUnheardSignal(before: ExecutionRecord, after: ExecutionRecord): string | null {
   const { waitingFor } = after.execution;
   const isLeftWaiting = after.execution.revision > before.execution.revision && isActive(after.execution.status) &&
-    waitingFor !== null && after.signals.some(({ name }) => name === waitingFor);
+    isThere(after, waitingFor);
   if (isLeftWaiting && after.execution.wakeAt === after.execution.dueAt) {
     return `it is left waiting for ${waitingFor}, which is there`;
   }
   const row = after.attempts.length > before.attempts.length ? after.attempts.at(-1) : undefined;
   const hasTimedOut = row?.kind === "wait" && row.status === "failed";
-  if (hasTimedOut && before.signals.some(({ name }) => name === row.stepName)) {
+  if (hasTimedOut && isThere(before, before.execution.waitingFor ?? row.stepName)) {
     return `the wait for ${row.stepName} is over, though the signal is there`;
   }
   const hasGivenUp = row === undefined && before.execution.failure === null &&
     after.execution.failure?.class === "DeadlineExceeded";
   const awaited = before.execution.waitingFor;
-  if (!hasGivenUp || awaited === null || !before.signals.some(({ name }) => name === awaited)) return null;
+  if (!hasGivenUp || !isThere(before, awaited)) return null;
   return `it is given up for its deadline, though the signal ${awaited} is there`;
+}
+
+/** Whether one of the signals that are awaited, each in a line of its own, has arrived. */
+function isThere({ signals }: ExecutionRecord, awaited: string | null): boolean {
+  return awaited !== null && signals.some(({ name }) => awaited.split("\n").includes(name));
 }
 
 /** Whether nothing happened but the opening: no attempt ended, no signal arrived or was consumed, nobody asked for it. */

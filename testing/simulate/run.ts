@@ -2,8 +2,8 @@
 
 import type { Decisions } from "../../src/engine/parts.ts";
 import type { Tuning } from "../../src/engine/settings.ts";
-import { type ExecutionRecord, type Instant, isActive } from "../../src/domain/record.ts";
-import { awaitedSignal } from "../../src/domain/next.ts";
+import { type ExecutionRecord, isActive, isFinished } from "../../src/domain/record.ts";
+import { awaitedSignal, CALL_PREFIX, isCalling } from "../../src/domain/next.ts";
 import { stepOf } from "../../src/domain/plan.ts";
 import type { Clock } from "../../src/clock.ts";
 import type { Store } from "../../src/store.ts";
@@ -68,7 +68,11 @@ export async function runOnce(options: RunOptions): Promise<RunEnd> {
   const planOf = plansOf(scenario);
   const store = checkedStore(reference, {
     world,
-    planOf: (execution) => world.arePlansKept ? planOf(execution) : null,
+    planOf: (execution) => {
+      const plan = planOf(execution);
+      // That of a workflow tells only that it is one.
+      return world.arePlansKept || (plan !== null && plan.end !== null) ? plan : null;
+    },
     writesAtOnce: options.store === referenceStore,
   });
   const random = dice.stream("fleet");
@@ -102,7 +106,7 @@ export async function runOnce(options: RunOptions): Promise<RunEnd> {
     violation: world.violation,
     fired: dice.fired,
     history: world.history ?? [],
-    records: [...world.truth.values()],
+    records: [...[...world.pruned.values()].map(({ record }) => record), ...world.truth.values()],
     virtualMs: clock.now() - VIRTUAL_EPOCH,
   };
 }
@@ -170,15 +174,16 @@ async function conclude(parts: Parts): Promise<void> {
   for (let round = 1; round <= MAX_MENDINGS; round++) {
     const isAtRest = () =>
       storm.waitingClients === 0 && world.callsUnderWay === 0 &&
-      [...world.truth.values()].every((record) => isResting(record, world.clock.now()));
+      [...world.truth.values()].every((record) => isResting(record, world));
     if (!await move(world, REST_WITHIN_MS, isAtRest)) return world.report(describeRestless(world));
     if (world.violation !== null) return;
+    // In virtual time as well: somebody may still have the database for himself.
+    if (!await moveUntil(world, prune(parts, round))) return world.report("nothing can be deleted");
     if (!mendAll(parts, round)) break;
   }
   if (!await move(world, SETTLE_WITHIN_MS, () => storm.areWaitersServed)) {
     return world.report("somebody who waits for an execution is not told that it has ended");
   }
-  // In virtual time as well: somebody may still have the database for himself.
   const checking = endsOf(world, store).then((ends) => scenario.check?.(ends) ?? null);
   if (!await moveUntil(world, checking)) return world.report("the check of the scenario does not end");
   const wrong = await checking;
@@ -197,17 +202,52 @@ async function moveUntil(world: World, promise: Promise<unknown>): Promise<boole
 }
 
 async function endsOf(world: World, store: Store): Promise<readonly SimulatedEnd[]> {
-  return await Promise.all(
+  const left = await Promise.all(
     [...world.truth].map(async ([id, record]) => ({ record, operations: await store.operations(id) })),
   );
+  return [...world.pruned.values(), ...left];
+}
+
+/** Longer than a client repeats what it asks for, and a process stands still. */
+const KEPT_FOR_MS = 900_000;
+
+/**
+ * Deletes what has ended long ago. What another one called is needed as long as that one is there: it may be sent on, or
+ * be undone by its own caller.
+ */
+async function prune({ store, world }: Parts, round: number): Promise<void> {
+  if (world.dice.roll(`prune ${round}`) < 0.5) return;
+  const before = new Map(
+    await Promise.all(
+      [...world.truth].map(async ([id, record]) => [id, { record, operations: await store.operations(id) }] as const),
+    ),
+  );
+  const statuses = ["completed", "compensated", "failed"] as const;
+  await store.prune({ finishedBefore: world.clock.now() - KEPT_FOR_MS, statuses, limit: 1_000 });
+  const ids = [...before.keys()];
+  const gone = (await store.load(ids)).flatMap((record, index) => record === null ? [ids[index]!] : []);
+  for (const id of gone) {
+    const { parentId, status } = before.get(id)!.record.execution;
+    world.note("store", () => `prune: ${id} is gone`);
+    if (!isFinished(status)) world.report(`execution ${id} is ${status}, and was deleted`);
+    if (parentId !== null && before.has(parentId)) world.report(`execution ${id} was deleted before its caller`);
+    world.pruned.set(id, before.get(id)!);
+    world.truth.delete(id);
+  }
 }
 
 /** Whether nothing will happen to it by itself. */
-function isResting(record: ExecutionRecord, now: Instant): boolean {
+function isResting(record: ExecutionRecord, world: World): boolean {
   const { request, status, waitingFor, dueAt, owner } = record.execution;
+  const now = world.clock.now();
   // Parked by mistake, it goes on as soon as the code that runs has ended.
   if (request !== null || (owner !== null && (dueAt ?? 0) > now)) return false;
-  return !isActive(status) || (waitingFor !== null && dueAt === null && awaitedSignal(record) === null);
+  if (!isActive(status)) return true;
+  if (isCalling(record.execution)) {
+    const called = world.truth.get(waitingFor?.slice(CALL_PREFIX.length) ?? "");
+    return called !== undefined && !isFinished(called.execution.status) && isResting(called, world);
+  }
+  return waitingFor !== null && dueAt === null && awaitedSignal(record) === null;
 }
 
 /** Whether there was anything to mend. */
@@ -216,13 +256,14 @@ function mendAll({ world, scenario, storm }: Parts, round: number): boolean {
   let count = 0;
   for (const record of world.truth.values()) {
     const { id, status, waitingFor } = record.execution;
-    if (waitingFor !== null && isActive(status)) {
-      storm.signal(id, waitingFor);
+    if (waitingFor !== null && isActive(status) && !isCalling(record.execution)) {
+      storm.signal(id, waitingFor.split("\n")[0]!);
       count++;
     }
     if (status !== "blocked" && status !== "compensation_failed") continue;
     // A wait that has timed out would do so again.
-    if (isAtWait(record, planOf)) storm.signal(id, record.execution.currentStep);
+    const awaited = world.awaited.get(`${id} ${record.execution.currentStep}`);
+    if (awaited !== undefined && isAtWait(record, planOf)) storm.signal(id, awaited);
     const mending = scenario.mend === undefined ? (round <= 2 ? "retry" : null) : scenario.mend(record);
     if (mending === null) continue;
     storm.mend(id, mending);
@@ -234,13 +275,12 @@ function mendAll({ world, scenario, storm }: Parts, round: number): boolean {
 
 function isAtWait({ execution }: ExecutionRecord, planOf: PlanOf): boolean {
   const plan = planOf(execution);
+  if (plan !== null && plan.end !== null) return execution.direction === "execute";
   return execution.direction === "execute" && plan !== null && stepOf(plan, execution.currentStep)?.kind === "wait";
 }
 
 function describeRestless(world: World): string {
-  const restless = [...world.truth.values()].filter((record) =>
-    !isResting(record, world.clock.now()) || needsPerson(record)
-  )
+  const restless = [...world.truth.values()].filter((record) => !isResting(record, world) || needsPerson(record))
     .map(({ execution: { id, status, currentStep, owner, dueAt, wakeAt, blockedReason } }) =>
       `${id} is ${status}${blockedReason === null ? "" : ` as ${blockedReason}`} at ${currentStep} ` +
       `(owner ${owner}, due ${timeOf(world, dueAt)}, looked at ${timeOf(world, wakeAt)})`

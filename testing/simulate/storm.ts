@@ -2,6 +2,7 @@
 
 import { pause } from "../../src/clock.ts";
 import type { Execution, ExecutionRecord } from "../../src/domain/record.ts";
+import { isCalling } from "../../src/domain/next.ts";
 import type { Engine } from "../../src/engine/engine.ts";
 import { isSagaError, type SagaErrorCode } from "../../src/errors.ts";
 import { between, pick } from "./dice.ts";
@@ -98,7 +99,10 @@ export class Storm {
       this.#replaceFor(seat, between(random, 10_000, this.#lengthMs));
     });
     this.#plan("operator", faults.operators, (random) => {
-      this.#operate(pick(random, this.#scenario.starts).id, pick(random, ACTIONS), random);
+      // What was started, or anything that is there: what it has called, too.
+      const { id } = pick(random, this.#scenario.starts);
+      const ids = random() < 0.5 ? [id] : [...this.#world.truth.keys(), id];
+      this.#operate(pick(random, ids), pick(random, ACTIONS), random);
     });
     this.#world.onWrite = (before, after) => this.#signalJustInTime(before, after);
     this.#fleet.watch.onEnter = (process, executionId, name) => this.#ambush(process, executionId, `ambush ${name}`);
@@ -259,8 +263,12 @@ export class Storm {
 
   /** A signal arrives about when the wait for it ends: within a millisecond, or while somebody may be writing that. */
   #signalJustInTime(before: ExecutionRecord | null, { execution }: ExecutionRecord): void {
-    const { id, waitingFor, dueAt, epoch } = execution;
-    if (waitingFor === null || dueAt === null || before?.execution.waitingFor === waitingFor) return;
+    const { id, dueAt, epoch } = execution;
+    const waitingFor = execution.waitingFor?.split("\n")[0] ?? null;
+    if (
+      waitingFor === null || isCalling(execution) || dueAt === null ||
+      before?.execution.waitingFor === execution.waitingFor
+    ) return;
     const { clock, dice, faults } = this.#world;
     const name = `just in time ${id} ${waitingFor} ${epoch}`;
     if (!dice.happens(name, faults.ambushes)) return;

@@ -4,6 +4,7 @@ import type { Attempt, ExecutionRecord, Instant } from "../../src/domain/record.
 import type { VirtualClock } from "../virtual_clock.ts";
 import type { Dice } from "./dice.ts";
 import type { Faults } from "./faults.ts";
+import type { SimulatedEnd } from "./scenario.ts";
 
 /** One line of a history. */
 export interface HistoryLine {
@@ -30,6 +31,10 @@ export class World {
   readonly faults: Faults;
   /** Executions as the store has them. */
   readonly truth = new Map<string, ExecutionRecord>();
+  /** A signal that a step has waited for, by execution and step. */
+  readonly awaited = new Map<string, string>();
+  /** Those of them that were deleted, as they were last. */
+  readonly pruned = new Map<string, SimulatedEnd>();
   /** Told of every write. */
   onWrite: (before: ExecutionRecord | null, after: ExecutionRecord) => void = () => {};
   /** Attempts whose code runs, in whatever process, and in which they were begun last. */
@@ -45,6 +50,7 @@ export class World {
   brokerOutUntil: Instant = -Infinity;
   /** Calls that are on their way to the store or back. */
   callsUnderWay = 0;
+  readonly #calls = { at: -Infinity, count: 0 };
   #violation: string | null = null;
 
   constructor(
@@ -64,6 +70,13 @@ export class World {
   /** What was found wrong first. */
   get violation(): string | null {
     return this.#violation;
+  }
+
+  /** One more call to the store; how many there were at this instant. */
+  countCall(): number {
+    const now = this.clock.now();
+    if (this.#calls.at !== now) Object.assign(this.#calls, { at: now, count: 0 });
+    return ++this.#calls.count;
   }
 
   /** Something is wrong. */

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { changeOf } from "../../src/domain/change.ts";
 import { isSagaError } from "../../src/errors.ts";
-import type { Store } from "../../src/store.ts";
+import type { MigrateOptions, Store } from "../../src/store.ts";
 import { aNewSignal, anExecution, aWorker, T0 } from "../factories.ts";
 import type { Cases } from "./suite.ts";
 import { arrange, executionOf, range } from "./suite.ts";
@@ -32,6 +32,19 @@ const CALLS: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {
   migrate: (store) => store.migrate(),
 };
 
+/** What `migrate()` cannot make anything of. */
+const BAD_OPTIONS: Readonly<Record<string, unknown>> = {
+  "a target below 0": { target: -1 },
+  "a target between two versions": { target: 0.5 },
+  "a target that is no number": { target: NaN },
+  "a target that is text": { target: "0" },
+  "a target that is null": { target: null },
+  "a target beyond the newest version": { target: 1_000_000 },
+  "an option that there is none of": { target: 0, force: true },
+  "an option that is neither true nor false": { target: 0, discardUnfinished: 1 },
+  "options that are a number": 0,
+};
+
 export function lifecycleCases({ add }: Cases, transactional: boolean): void {
   add("the store says what it is and what it can do", ({ first, second }) => {
     assert.deepEqual([first.transactional, second.transactional], [transactional, transactional]);
@@ -51,6 +64,40 @@ export function lifecycleCases({ add }: Cases, transactional: boolean): void {
     await arrange(first, anExecution());
     await Promise.all([first.migrate(), second.migrate(), first.migrate(), second.migrate()]);
     assert.deepEqual(await executionOf(second), anExecution());
+  });
+
+  for (const [what, options] of Object.entries(BAD_OPTIONS)) {
+    add(`migrate() refuses ${what}, and changes nothing`, async ({ first, second }) => {
+      await arrange(first, anExecution());
+      await assert.rejects(
+        async () => await first.migrate(options as MigrateOptions),
+        (error) => isSagaError(error, "invalid_options") && /^Cannot migrate: /.test(error.message),
+      );
+      assert.deepEqual(await executionOf(second), anExecution());
+    });
+  }
+
+  add("migrate() to 0 is refused while executions are unfinished, and changes nothing", async ({ first, second }) => {
+    await arrange(first, anExecution());
+    await assert.rejects(
+      first.migrate({ target: 0 }),
+      (error) => isSagaError(error, "schema_in_use") && error.details.executionId === "execution-1",
+    );
+    assert.deepEqual(await executionOf(second), anExecution());
+  });
+
+  add("migrate() to 0 forgets what has finished, and what may be lost; back again there is room", async (stores) => {
+    const { first, second } = stores;
+    await arrange(first, anExecution({ status: "completed" }));
+    await first.migrate({ target: 0 });
+    await first.migrate();
+    assert.deepEqual(await second.load(["execution-1"]), [null]);
+    await arrange(first, anExecution());
+    await first.migrate({ target: 0, discardUnfinished: true });
+    await first.migrate();
+    assert.deepEqual(await second.load(["execution-1"]), [null]);
+    await arrange(second, anExecution());
+    assert.deepEqual(await executionOf(first), anExecution());
   });
 
   add("calls with nothing to do answer with nothing", async ({ first }) => {

@@ -90,21 +90,34 @@ export function pruneCases({ add }: Cases): void {
     assert.deepEqual(counts, [3, 3, 1, 0]);
   });
 
-  add("prune() keeps a child as long as its parent is unfinished", async ({ first }) => {
+  add("prune() keeps a child as long as its parent is there", async ({ first }) => {
     await arrange(
       first,
       anExecution({ id: "running" }),
       anExecution({ id: "blocked", status: "blocked" }),
-      finished("done", -1),
+      finished("done", 1),
       finished("child of running", 5, { parentId: "running" }),
       finished("child of blocked", 4, { parentId: "blocked" }),
       finished("child of done", 3, { parentId: "done" }),
       finished("orphan", 2, { parentId: "missing" }),
     );
-    assert.equal(await first.prune({ ...OPTIONS, limit: 2 }), 2);
     const children = ["child of running", "child of blocked", "child of done", "orphan"];
-    const left = (await first.load(children)).map((record) => record !== null);
-    assert.deepEqual(left, [true, true, false, false]);
+    const left = async () => (await first.load(children)).map((record) => record !== null);
+    assert.equal(await first.prune(OPTIONS), 2);
+    assert.deepEqual(await left(), [true, true, true, false]);
+    assert.equal(await first.prune(OPTIONS), 1);
+    assert.deepEqual(await left(), [true, true, false, false]);
+  });
+
+  add("prune() keeps what was called by the child of an unfinished execution", async ({ first }) => {
+    await arrange(
+      first,
+      anExecution({ id: "running" }),
+      finished("child", 5, { parentId: "running" }),
+      finished("grandchild", 4, { parentId: "child" }),
+    );
+    assert.equal(await first.prune(OPTIONS), 0);
+    assert.equal((await recordOf(first, "grandchild")).execution.parentId, "child");
   });
 
   add("prune() by two connections at once deletes each execution once", async ({ first, second }) => {

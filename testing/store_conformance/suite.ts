@@ -114,6 +114,7 @@ export function aFullExecution(fields: Partial<Execution> = {}): Execution {
     signalsSeen: 6,
     openUndo: "unknown",
     openKind: "pivot",
+    openBranches: [{ step: "pack/box", kind: "branch", attempt: 2, startedAt: T0 + 5, undo: "unknown" }],
     request: { action: "skip_step", actor: "ann", reason: "no effect", at: T0 + 4, result: { skipped: [1] } },
     resumeCount: 7,
     deadlineAt: T0 + 5,

@@ -7,6 +7,7 @@ import { cleanText } from "../../src/domain/failure.ts";
 import type { Json, JsonObject } from "../../src/domain/json.ts";
 import { MAX_JSON_DEPTH } from "../../src/domain/json.ts";
 import type { Execution, Request } from "../../src/domain/record.ts";
+import { isSagaError } from "../../src/errors.ts";
 import type { Store } from "../../src/store.ts";
 import { anAttempt, aNewSignal, anExecution, anOperation, aWorker, T0 } from "../factories.ts";
 import type { Cases } from "./suite.ts";
@@ -40,6 +41,8 @@ const ODD_STRINGS: readonly string[] = [
   '"quoted" \\backslash\\ %percent_ $1 ? :name',
   "null",
   "{}",
+  "__proto__",
+  "9007199254740993",
   "a".repeat(300),
   "😀".repeat(150),
 ];
@@ -62,6 +65,12 @@ const NEAR_TWINS: readonly string[] = [
   "01",
   "1.0",
   "1e0",
+  "9007199254740993",
+  "9007199254740992",
+  // What every object has, and a lookup by name would find.
+  "__proto__",
+  "constructor",
+  "toString",
 ];
 
 const ODD_NUMBERS: readonly number[] = [
@@ -80,7 +89,9 @@ const ODD_NUMBERS: readonly number[] = [
   Number.MAX_SAFE_INTEGER,
   Number.MIN_SAFE_INTEGER,
   2 ** 53,
+  2 ** 53 + 1,
   2 ** 53 + 2,
+  -(2 ** 53) - 1,
   2 ** 63,
   2 ** 64,
   1_767_225_600_000.123,
@@ -335,6 +346,77 @@ function names(add: Cases["add"]): void {
     assert.deepEqual(await first.load(["oRDER", "order  ", "orders"]), [null, null, null]);
     assert.deepEqual((await first.status(NEAR_TWINS)).map((status) => status?.id), NEAR_TWINS);
   });
+
+  /** Names of so many bytes, of characters of one to four, each with a twin that differs at its end. */
+  const longest = (bytes: number) =>
+    ["n", "é", "€", "😀"].flatMap((character) => {
+      const width = new TextEncoder().encode(character).length;
+      const begin = character.repeat(Math.floor((bytes - 1) / width));
+      return [`${begin}1`, `${begin}2`];
+    });
+
+  add("G24 names of the greatest length are kept whole, as far as their last byte", async ({ first, second }) => {
+    const names = longest(200);
+    for (const [index, text] of longest(255).entries()) {
+      const sagaName = names[index]!;
+      const row = anExecution({
+        id: text,
+        sagaName,
+        partition: `${"p".repeat(199)}${index}`,
+        currentStep: sagaName,
+        activeKey: text,
+        activeSlot: `${sagaName}:${text}`,
+        owner: `${text}/token`,
+        parentId: text,
+        resourceType: text,
+        resourceId: text,
+        waitingFor: text,
+      });
+      await arrange(first, row);
+      const signal = aNewSignal({ id: `signal-${index}`, executionId: text, name: text, signalId: text });
+      assert.equal((await first.signal(signal)).kind, "stored");
+      assert.equal((await second.signal({ ...signal, id: "again" })).kind, "duplicate");
+      const attempt = anAttempt({ id: text, executionId: text, stepName: sagaName, key: `${text}:${sagaName}:undo` });
+      const change = changeOf({ ...row, signalsSeen: 1 }, { wakeAt: T0 + 1 }, { attempts: [attempt] });
+      assert.deepEqual(await commitOne(first, change), { kind: "committed" });
+      const record = await recordOf(second, text);
+      assert.deepEqual([record.execution, record.attempts], [change.execution, [attempt]]);
+      assert.deepEqual(record.signals.map(({ name, signalId }) => [name, signalId]), [[text, text]]);
+      const worker = aWorker({ id: text, definitions: [{ name: sagaName, version: 1 }] });
+      await first.workers.announce(worker);
+      assert.deepEqual((await second.workers.list(T0)).filter(({ id }) => id === text), [worker]);
+    }
+  });
+
+  const tooMuch: Readonly<Record<string, readonly [string, string]>> = {
+    "300 characters of one byte": [`${"n".repeat(299)}1`, `${"n".repeat(299)}2`],
+    "300 characters of two bytes": [`${"é".repeat(299)}1`, `${"é".repeat(299)}2`],
+    "300 characters of four bytes": [`${"😀".repeat(299)}1`, `${"😀".repeat(299)}2`],
+    "a NUL within": ["order\0one", "order\0two"],
+    "half of a surrogate pair": ["order\ud800", "order\udfff"],
+  };
+  for (const [what, twins] of Object.entries(tooMuch)) {
+    add(`G24 an id with ${what} is kept whole or refused, never cut`, async ({ first, second }) => {
+      const kept: string[] = [];
+      for (const id of twins) {
+        try {
+          await arrange(first, anExecution({ id, input: { id } }));
+          kept.push(id);
+        } catch (error) {
+          assert.ok(isSagaError(error, "not_storable"), String(error));
+        }
+      }
+      for (const id of twins) {
+        const found = (await second.load([id]).catch(() => [null]))[0];
+        assert.deepEqual(found?.execution ?? null, kept.includes(id) ? anExecution({ id, input: { id } }) : null);
+      }
+      const cut = twins.flatMap((
+        id,
+      ) => [id.slice(0, 255), id.split("\0")[0]!, id.slice(0, 5), `${id.slice(0, 5)}\ufffd`])
+        .filter((id) => !twins.includes(id));
+      assert.deepEqual(await second.load(cut), cut.map(() => null));
+    });
+  }
 
   add("active keys that look alike are different", async ({ first }) => {
     await arrange(first, ...NEAR_TWINS.map((activeKey, index) => anExecution({ id: `${index}`, activeKey })));

@@ -3,7 +3,8 @@
 import { type Channel, connect } from "amqplib";
 import { Proxy } from "../../exchanges/fixtures/proxy.ts";
 import { pause } from "../kill/fleet.ts";
-import { findRabbitScript, RabbitNode } from "./rabbit_node.ts";
+import { findPrograms } from "../servers/programs.ts";
+import { RabbitNode } from "../servers/rabbit_node.ts";
 
 /** `own`: a node that the run starts, kills and freezes; `shared`: the machine's, which a proxy seems to do this to. */
 export type BrokerKind = "own" | "shared";
@@ -32,9 +33,11 @@ export class ChaosBroker {
   readonly #directUrl: string;
 
   static async open({ dir, kind, prefix }: BrokerOptions): Promise<ChaosBroker> {
-    const script = kind === "shared" ? null : await findRabbitScript();
-    if (kind === "own" && script === null) throw new Error("Cannot start a RabbitMQ node: there is no rabbitmq-server");
-    return new ChaosBroker(script === null ? null : await RabbitNode.start(script, dir), prefix);
+    const programs = kind === "shared" ? null : await findPrograms("rabbitmq");
+    if (kind === "own" && programs === null) {
+      throw new Error("Cannot start a RabbitMQ node: there is no rabbitmq-server");
+    }
+    return new ChaosBroker(programs === null ? null : await RabbitNode.start(programs, dir), prefix);
   }
 
   private constructor(node: RabbitNode | null, prefix: string) {

@@ -9,7 +9,7 @@ import { type Order, STEPS, unsureCheckout } from "../kill/checkout.ts";
 import { Fleet } from "../kill/fleet.ts";
 import { patiently, startCheckouts, untilEnded } from "../kill/load.ts";
 import { type BrokerKind, ChaosBroker } from "./broker.ts";
-import { createDatabase, openStore, type StoreKind } from "./database.ts";
+import { createDatabase, openStore, type StoreKind } from "../servers/database.ts";
 import { type Done, Saboteur } from "./saboteur.ts";
 import { type ChaosReport, conclude } from "./report.ts";
 import { leastFaults, planFaults } from "./schedule.ts";

@@ -3,7 +3,7 @@
 import type { Fault } from "../kill/audit.ts";
 import { type Fleet, pause } from "../kill/fleet.ts";
 import type { ChaosBroker } from "./broker.ts";
-import type { ChaosDatabase } from "./database.ts";
+import type { ChaosDatabase } from "../servers/database.ts";
 import type { FaultKind, PlannedFault } from "./schedule.ts";
 import type { ChaosWorkerSettings } from "./worker.ts";
 

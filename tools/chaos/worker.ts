@@ -4,7 +4,7 @@ import { amqpExchange } from "@leveret/saga/amqp";
 import { workerSettings } from "../../examples/worker_process.ts";
 import { unsureCheckout } from "../kill/checkout.ts";
 import { runWorker, type WorkerSettings } from "../kill/run_worker.ts";
-import { openStore, type StoreKind } from "./database.ts";
+import { openStore, type StoreKind } from "../servers/database.ts";
 
 /** What the driver tells a worker. */
 export interface ChaosWorkerSettings extends WorkerSettings {

@@ -62,7 +62,9 @@ export function audit({ entries, faults, records }: Evidence): Audit {
     doubles: keys.filter((key) => landed(key).length > 1),
     lost: rows
       .filter((row) => row.direction === "execute" && row.status === "succeeded")
-      .filter(({ key, result }) => result?.receipt !== `receipt-${landed(key)[0]?.seq}`)
+      .filter(({ key, result }) =>
+        (result as { receipt?: string } | null)?.receipt !== `receipt-${landed(key)[0]?.seq}`
+      )
       .map(({ key }) => key),
     left: records
       .filter(({ execution }) => execution.status === "compensated")

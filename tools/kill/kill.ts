@@ -1,16 +1,18 @@
-/** Runs checkouts in several processes on one SQLite file while their workers are killed. */
+/** Runs checkouts in several processes on one database while their workers are killed. */
 
 import { Engine, type Store } from "@leveret/saga";
-import { sqliteStore } from "@leveret/saga/sqlite";
 import { Ledger } from "../../examples/ledger.ts";
 import { type Audit, audit, type Fault } from "./audit.ts";
 import { checkout, type Order, STEPS } from "./checkout.ts";
+import { createDatabase, openStore, type StoreKind } from "../servers/database.ts";
 import { Fleet, pause } from "./fleet.ts";
 import { startCheckouts, untilEnded } from "./load.ts";
 import type { KillWorkerSettings } from "./worker.ts";
 
 /** How many, how often. */
 export interface KillOptions {
+  /** Where the state is kept: a file, or a database of the run's own on the machine's server. */
+  readonly store: "sqlite" | StoreKind;
   readonly executions: number;
   /** Processes. */
   readonly processes: number;
@@ -18,6 +20,8 @@ export interface KillOptions {
   readonly workers: number;
   /** Pause between two kills; null: none is killed. */
   readonly killEveryMs: number | null;
+  /** After so many it is left at that; on a machine too busy to start others in time they would go on for ever. */
+  readonly mostKills?: number;
   /** Checkouts that are started in a second. */
   readonly startsPerSecond: number;
   /** Share of the checkouts that one of their steps turns down. */
@@ -48,14 +52,18 @@ const CONCURRENCY = 50;
 export async function kill(options: KillOptions, stop?: AbortSignal): Promise<KillReport> {
   const dir = await Deno.makeTempDir({ prefix: "leveret-kill-" });
   const ledger = new Ledger(`${dir}/ledger.sqlite`, "the driver");
-  const store = sqliteStore({ path: `${dir}/store.sqlite` });
+  const database = options.store === "sqlite"
+    ? { url: `${dir}/store.sqlite`, drop: () => Promise.resolve() }
+    : await createDatabase(options.store);
+  const store = openStore(options.store, database.url);
   const fleet = new Fleet<KillWorkerSettings>({
     size: options.processes,
     script: new URL("./worker.ts", import.meta.url),
+    permissions: ["--allow-read", "--allow-write", "--allow-net", "--allow-env", "--allow-sys"],
     random: Math.random,
     settings: (name) => ({
       name,
-      storePath: `${dir}/store.sqlite`,
+      store: { kind: options.store, url: database.url },
       ledgerPath: `${dir}/ledger.sqlite`,
       workers: options.workers,
       concurrency: CONCURRENCY,
@@ -74,7 +82,7 @@ export async function kill(options: KillOptions, stop?: AbortSignal): Promise<Ki
       await untilEnded(store, ids, { giveUpAt: begin + options.limitMs, stop });
       return ids;
     })().finally(() => over.abort());
-    const [ids, kills] = await Promise.all([working, killUntil(fleet, options.killEveryMs, over.signal)]);
+    const [ids, kills] = await Promise.all([working, killUntil(fleet, options, over.signal)]);
     const tookMs = Math.round(performance.now() - begin);
     await fleet.stop();
     const records = (await store.load(ids)).filter((record) => record !== null);
@@ -82,6 +90,7 @@ export async function kill(options: KillOptions, stop?: AbortSignal): Promise<Ki
   } finally {
     await fleet.killAll();
     await store.close();
+    await database.drop();
     ledger.close();
     await Deno.remove(dir, { recursive: true });
   }
@@ -90,12 +99,12 @@ export async function kill(options: KillOptions, stop?: AbortSignal): Promise<Ki
 /** Kills one process after the other. */
 async function killUntil(
   fleet: Fleet<KillWorkerSettings>,
-  everyMs: number | null,
+  { killEveryMs, mostKills = Infinity }: KillOptions,
   over: AbortSignal,
 ): Promise<readonly Fault[]> {
   const kills: Fault[] = [];
-  while (everyMs !== null && !over.aborted) {
-    await pause(everyMs);
+  while (killEveryMs !== null && kills.length < mostKills && !over.aborted) {
+    await pause(killEveryMs);
     const kill = over.aborted ? null : await fleet.killOne();
     if (kill !== null) kills.push(kill);
   }

@@ -1,9 +1,10 @@
-/** `deno task kill`: checkouts in several processes on one SQLite file, one of which is killed every second. */
+/** `deno task kill`: checkouts in several processes on one database, one of which is killed every second. */
 
 import { INTERRUPTIONS } from "../../examples/worker_process.ts";
 import { kill, type KillOptions, type KillReport } from "./kill.ts";
 
 const DEFAULTS: KillOptions = {
+  store: "sqlite",
   executions: 500,
   processes: 4,
   workers: 1,
@@ -14,11 +15,13 @@ const DEFAULTS: KillOptions = {
   limitMs: 180_000,
 };
 
-const USAGE = `Usage: deno task kill [--executions N] [--processes N] [--kill-every MS] [--json]
+const USAGE =
+  `Usage: deno task kill [--store sqlite|postgres|mysql] [--executions N] [--processes N] [--kill-every MS] [--json]
 
-Starts ${DEFAULTS.executions} checkouts of five steps on one SQLite file, ${DEFAULTS.processes} processes that run them, and kills one of these every
-second with SIGKILL. Then it compares the store with the ledger of the shop: everything has ended, each effect took
-place once, and nothing stood still for longer than it may. Ends with code 1 if not.`;
+Starts ${DEFAULTS.executions} checkouts of five steps on one SQLite file, or in a database of its own on the server at
+LEVERET_POSTGRES_URL or LEVERET_MYSQL_URL, and ${DEFAULTS.processes} processes that run them, one of which it kills every second with
+SIGKILL. Then it compares the store with the ledger of the shop: everything has ended, each effect took place once, and
+nothing stood still for longer than it may. Ends with code 1 if not.`;
 
 const NUMBERS: Readonly<Record<string, "executions" | "processes" | "killEveryMs">> = {
   "--executions": "executions",
@@ -31,11 +34,19 @@ function optionsOf(args: readonly string[]): KillOptions | null {
   const rest = args.filter((arg) => arg !== "--json");
   while (rest.length > 0) {
     const [name = "", value = ""] = rest.splice(0, 2);
+    if (name === "--store" && isStore(value)) {
+      options.store = value;
+      continue;
+    }
     const key = NUMBERS[name];
     if (key === undefined || !/^[1-9]\d{0,5}$/.test(value)) return null;
     options[key] = Number(value);
   }
   return options;
+}
+
+function isStore(value: string): value is KillOptions["store"] {
+  return ["sqlite", "postgres", "mysql"].includes(value);
 }
 
 function textOf(report: KillReport): string {
@@ -45,7 +56,7 @@ function textOf(report: KillReport): string {
     .map((name) => `${name} ${report[name].length}`).join(", ");
   return `${
     n(options.executions)
-  } checkouts of 5 steps, ${options.processes} processes on one SQLite file, one killed by SIGKILL every ${
+  } checkouts of 5 steps, ${options.processes} processes on one ${options.store} database, one killed by SIGKILL every ${
     n(options.killEveryMs ?? 0)
   } ms and replaced
 

@@ -1,11 +1,11 @@
 import { memoryStore } from "@leveret/saga/memory";
-import { storeConformance } from "@leveret/saga/testing";
+import { queryConformance, storeConformance } from "@leveret/saga/testing";
 import { test } from "node:test";
 
-storeConformance((name, run) => void test(`memoryStore() ${name}`, run), {
-  open: () => {
-    const store = memoryStore();
-    return Promise.resolve({ first: store, second: store, close: () => store.close() });
-  },
-  transactional: false,
-});
+function open() {
+  const store = memoryStore();
+  return Promise.resolve({ first: store, second: store, close: () => store.close() });
+}
+
+storeConformance((name, run) => void test(`memoryStore() ${name}`, run), { open, transactional: false });
+queryConformance((name, run) => void test(`memoryStore().queries: ${name}`, run), { open });

@@ -1,5 +1,5 @@
 import { mysqlStore } from "@leveret/saga/mysql";
-import { storeConformance } from "@leveret/saga/testing";
+import { queryConformance, storeConformance } from "@leveret/saga/testing";
 import { createConnection } from "mysql2/promise";
 import { randomUUID } from "node:crypto";
 import process from "node:process";
@@ -28,22 +28,25 @@ if (!isThere) {
   await migrator.close();
   after(() => ask(`drop database ${name}`));
 
+  const open = () => {
+    const [first, second] = [1, 2].map(() => mysqlStore({ url: own.href, poolSize: 3 }));
+    return Promise.resolve({
+      first: first!,
+      second: second!,
+      async close() {
+        await first!.close();
+        await second!.close();
+        const tables = (await ask("show tables", own.href)).flatMap((row) => Object.values(row).map(String));
+        const ours = tables.filter((table) => table !== "leveret_schema");
+        await ask(ours.map((table) => `delete from ${table}`).join("; "), own.href);
+      },
+    });
+  };
+
   storeConformance((name, run) => void test(`mysqlStore() ${name}`, run), {
-    open() {
-      const [first, second] = [1, 2].map(() => mysqlStore({ url: own.href, poolSize: 3 }));
-      return Promise.resolve({
-        first: first!,
-        second: second!,
-        async close() {
-          await first!.close();
-          await second!.close();
-          const tables = (await ask("show tables", own.href)).flatMap((row) => Object.values(row).map(String));
-          const ours = tables.filter((table) => table !== "leveret_schema");
-          await ask(ours.map((table) => `delete from ${table}`).join("; "), own.href);
-        },
-      });
-    },
+    open,
     transactional: true,
     conflict: () => Object.assign(new Error("Deadlock found"), { code: "ER_LOCK_DEADLOCK", errno: 1213 }),
   });
+  queryConformance((name, run) => void test(`mysqlStore().queries: ${name}`, run), { open });
 }

@@ -1,0 +1,26 @@
+/** What a pooler that lends connections for one transaction at a time does to notifications. */
+
+import assert from "node:assert/strict";
+import { withPooler } from "../stores/fixtures/pgbouncer.ts";
+import { assertEffects, Fleet, SOON } from "./fixtures/engines.ts";
+import { postgresExchange } from "./postgres.ts";
+
+await withPooler("the exchange over PostgreSQL behind PgBouncer", ({ url }) => {
+  Deno.test("postgresExchange() behind a pooler in transaction mode says so, and leaves its work to sweeps", async () => {
+    const lines: string[] = [];
+    const logger = { debug() {}, info() {}, warn: (line: string) => void lines.push(line), error() {} };
+    const web = postgresExchange({ url, logger });
+    const worker = postgresExchange({ url });
+    const fleet = new Fleet({ web, workers: [worker] }, SOON);
+    fleet.work();
+    const { ids } = await fleet.start(0, 10);
+    await fleet.completed(ids);
+    assertEffects(fleet.resources.shop, 10);
+    const { ok, detail } = await web.health();
+    assert.equal(ok, false);
+    assert.match(detail, /a pooler lends its connections.*give the exchange a URL that leads to the server itself/);
+    assert.deepEqual(lines.map((line) => /pooler/.test(line)), [true]);
+    await fleet.close();
+    await Promise.all([web.close(), worker.close()]);
+  });
+});

@@ -1,0 +1,160 @@
+/** What is in progress, step by step; and what of it is stalled. */
+
+import { ACTIVITIES, type Activity } from "../../../src/domain/activity.ts";
+import type { Direction } from "../../../src/domain/record.ts";
+import {
+  AGE_BOUNDS_MS,
+  type InProgress,
+  type InProgressOptions,
+  type InProgressStep,
+  type StalledOptions,
+  type StalledPage,
+  type Token,
+} from "../../../src/queries.ts";
+import { checkInProgress, checkStalled } from "../../../src/queries/check.ts";
+import { encodeCursor } from "../../../src/queries/cursor.ts";
+import { microsecondsOf } from "../../../src/queries/microseconds.ts";
+import { compareText } from "../../../src/queries/text_order.ts";
+import type { Dialect } from "../dialect.ts";
+import type { Row, Steps, Work } from "../work.ts";
+import { activity, isOverdue } from "./activity.ts";
+import { ask, instantIn, type Values } from "./asking.ts";
+import { all, sql } from "./fragment.ts";
+import type { Page } from "./page.ts";
+
+/** Watches what has not finished. */
+export interface Watcher {
+  inProgress(options: InProgressOptions): Work<InProgress>;
+  stalled(options: StalledOptions): Work<StalledPage>;
+}
+
+/** Rows of two kinds in one answer, which is one snapshot: counts of a step by activity and age, and tokens. */
+const COUNT = 0;
+const TOKEN = 1;
+
+/** The watcher of a database. */
+export function watcher(dialect: Dialect, values: Values, page: Page): Watcher {
+  const instants = ["entered_at", "attempt_started_at", "due_at"];
+
+  /** The class of an age, by what was `waited` in microseconds. */
+  const age = `case ${
+    AGE_BOUNDS_MS.map((bound, at) => `when waited < ${bound * 1_000} then ${at}`).join(" ")
+  } else ${AGE_BOUNDS_MS.length} end`;
+
+  return {
+    inProgress(options) {
+      const { lateness, saga, oldest, sample } = checkInProgress(options);
+      const unfinished = [
+        sql`execution.status in ('running', 'compensating', 'blocked')`,
+        sql`execution.status <> 'completed'`,
+      ];
+      if (saga !== null) unfinished.push(sql`execution.saga_name = ${values.name(saga)}`);
+      const step = "saga_name, current_step, direction";
+      // Of the others, each at which `sample` of them in equal distances would stand next.
+      const isPicked = sql`place <= ${String(oldest)} or standing - ${String(oldest)} <= ${String(sample)}
+        or ((place - ${String(oldest)}) * ${String(sample)}) % nullif(standing - ${String(oldest)}, 0) < ${
+        String(sample)
+      }`;
+      const select = sql`with active as${dialect.materialized} (
+          select execution.id, execution.saga_name, execution.saga_version, execution.current_step, execution.direction,
+            execution.last_progress_at as entered_at, execution.attempt_started_at, execution.due_at, execution.attempt,
+            ${String(microsecondsOf(lateness.now))} - ${dialect.microseconds("execution.last_progress_at")} as waited,
+            ${activity(values, lateness)} as activity
+          from saga_executions as execution where ${all(unfinished)}
+        ), counted as (
+          select ${step}, activity, age, count(*) as members from (select ${step}, activity, ${age} as age from active) as aged
+          group by ${step}, activity, age
+        ), placed as (
+          select active.*, row_number() over (partition by ${step} order by entered_at, id) as place,
+            count(*) over (partition by ${step}) as standing from active
+        )
+        select ${String(COUNT)} as kind, ${step}, activity, age, members, null as id, null as saga_version,
+          null as entered_at, null as attempt_started_at, null as due_at, null as attempt, 0 as place from counted
+        union all
+        select ${String(TOKEN)}, ${step}, activity, 0, 0, id, saga_version,
+          ${instants.map(dialect.microseconds).join(", ")}, attempt, place from placed where ${isPicked}
+        order by kind, place`;
+      return function* (): Steps<InProgress> {
+        const rows = yield* ask(dialect, select);
+        return { now: lateness.now, steps: stepsOf(dialect, rows) };
+      };
+    },
+
+    stalled(options) {
+      const { lateness, saga, limit, after } = checkStalled(options);
+      const conditions = [
+        sql`execution.status in ('running', 'compensating')`,
+        sql`execution.status <> 'completed'`,
+        isOverdue(values, lateness),
+      ];
+      if (saga !== null) conditions.push(sql`execution.saga_name = ${values.name(saga)}`);
+      const stalled = sql`stalled as${dialect.materialized} (
+        select execution.id, execution.last_progress_at from saga_executions as execution where ${all(conditions)}
+      )`;
+      const behind = after === null ? sql`1 = 1` : sql`last_progress_at >= ${values.instant(after.value!)} and (
+        last_progress_at > ${values.instant(after.value!)} or id > ${values.name(after.id)})`;
+      const found = sql`select id from stalled where ${behind} order by last_progress_at, id limit ${
+        values.integer(limit + 1)
+      }`;
+      const rowsOfPage = page.select(found, "last_progress_at, id", lateness);
+      const total = sql`with ${stalled} select count(*) as total from stalled`;
+      return function* (): Steps<StalledPage> {
+        const rows = yield* ask(dialect, sql`with ${stalled} ${rowsOfPage}`);
+        const last = rows.length > limit ? page.decode(rows[limit - 1]!) : null;
+        const isAll = after === null && last === null;
+        return {
+          total: isAll ? rows.length : Number((yield* ask(dialect, total))[0]!.total),
+          rows: rows.slice(0, limit).map(page.decode),
+          next: last === null
+            ? null
+            : encodeCursor({ by: "progress", value: last.lastProgressAt, startedAt: null, id: last.id }, "ascending"),
+        };
+      };
+    },
+  };
+}
+
+function stepsOf(dialect: Dialect, rows: readonly Row[]): readonly InProgressStep[] {
+  const steps = new Map<string, InProgressStep & { readonly ages: number[]; readonly tokens: Token[] }>();
+  for (const row of rows) {
+    const key = JSON.stringify([row.saga_name, row.current_step, row.direction]);
+    const step = steps.get(key) ?? emptyStep(row);
+    if (Number(row.kind) === TOKEN) {
+      step.tokens.push(tokenIn(dialect, row));
+      continue;
+    }
+    const members = Number(row.members);
+    const activity = row.activity as Activity;
+    step.ages[Number(row.age)]! += members;
+    const activities = { ...step.activities, [activity]: step.activities[activity] + members };
+    steps.set(key, { ...step, count: step.count + members, activities });
+  }
+  return [...steps.values()].sort((one, other) =>
+    compareText(one.sagaName, other.sagaName) || compareText(one.step, other.step) ||
+    compareText(one.direction, other.direction)
+  );
+}
+
+function emptyStep(row: Row) {
+  return {
+    sagaName: String(row.saga_name),
+    step: String(row.current_step),
+    direction: row.direction as Direction,
+    count: 0,
+    activities: Object.fromEntries(ACTIVITIES.map((activity) => [activity, 0])) as Record<Activity, number>,
+    ages: new Array<number>(AGE_BOUNDS_MS.length + 1).fill(0),
+    tokens: [],
+  };
+}
+
+function tokenIn(dialect: Dialect, row: Row): Token {
+  return {
+    id: String(row.id),
+    sagaVersion: Number(row.saga_version),
+    activity: row.activity as Activity,
+    enteredAt: instantIn(dialect, row.entered_at)!,
+    attemptStartedAt: instantIn(dialect, row.attempt_started_at),
+    dueAt: instantIn(dialect, row.due_at),
+    attempt: Number(row.attempt),
+  };
+}

@@ -1,0 +1,74 @@
+/**
+ * `deno task screenshots`: pictures of every screen of the console into `tmp/screenshots`, light and dark, wide and
+ * narrow, on a quiet day and a bad one. For people to look at. With `--docs` those of the documentation are made anew.
+ */
+
+import { launch } from "../web/fixtures/browser.ts";
+import { webConsole } from "../web/mod.ts";
+import { makeWorld } from "./web_demo/world.ts";
+
+const FOLDER = "tmp/screenshots";
+/** Pictures of the documentation: what is seen without scrolling. */
+const PICTURES: Readonly<Record<string, string>> = {
+  bad_map_light_wide: "docs/console_map.png",
+  bad_executions_dark_wide: "docs/console_executions.png",
+  quiet_workflow_light_wide: "docs/console_execution.png",
+  bad_map_dark_narrow: "docs/console_phone.png",
+};
+const SIZES = { wide: { width: 1366, height: 768 }, narrow: { width: 390, height: 844 } } as const;
+
+if (import.meta.main) {
+  const isForDocs = Deno.args.includes("--docs");
+  await Deno.mkdir(FOLDER, { recursive: true });
+  const browser = await launch();
+  for (const day of ["quiet", "bad"] as const) {
+    const world = await makeWorld({ days: 7, isHeavy: day === "bad" });
+    world.live();
+    const app = webConsole(world.engine, { authorize: () => true });
+    const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, app.fetch);
+    const find = async (q: string) => {
+      const rows: readonly { readonly id: string }[] = await (await app.request(`/executions.json?q=${q}`)).json();
+      return rows[0]?.id ?? "none";
+    };
+    const screens: Readonly<Record<string, string>> = {
+      map: "",
+      map_7d: "?range=7d",
+      executions: "executions",
+      filtered: "executions?q=status:compensated+error:HttpError&sort=-took",
+      nothing_found: "executions?q=saga:nobody",
+      compensated: `executions/${await find("status:compensated+error:HttpError")}`,
+      running: `executions/${await find("status:running+saga:orders.checkout")}`,
+      workflow: `executions/${await find("saga:trips.book+status:completed+error:NoSeats")}`,
+      waiting: `executions/${await find("step:confirmed+status:running")}`,
+      stalled: `executions/${await find("stalled")}`,
+      confirm: `executions/${await find("step:confirmed+status:running")}/compensate`,
+      bulk: "bulk?action=retry&q=status:failed",
+      doctor: "doctor",
+    };
+    for (const [size, viewport] of Object.entries(SIZES)) {
+      for (const theme of ["light", "dark"] as const) {
+        const context = await browser.newContext({ viewport, colorScheme: theme });
+        const page = await context.newPage();
+        for (const [name, path] of Object.entries(screens)) {
+          const picture = PICTURES[`${day}_${name}_${theme}_${size}`];
+          if (isForDocs && picture === undefined) continue;
+          await page.goto(`http://127.0.0.1:${server.addr.port}/${path}`);
+          await page.waitForLoadState("load");
+          await page.waitForSelector("[data-theme-picker]:not([hidden])");
+          await page.evaluate(() => document.fonts.ready.then(() => {}));
+          await page.screenshot(
+            isForDocs ? { path: picture! } : {
+              path: `${FOLDER}/${day}_${name}_${theme}_${size}.png`,
+              fullPage: name !== "executions",
+            },
+          );
+        }
+        await context.close();
+      }
+    }
+    await server.shutdown();
+    await world.close();
+  }
+  await browser.close();
+  console.log(`The pictures are in ${isForDocs ? "docs" : FOLDER}`);
+}

@@ -1,0 +1,124 @@
+/**
+ * What moves on the map: tokens along their steps, and what has just ended, to its end. In steps of a quarter of a
+ * second, outside of Preact: it owns what is in `g.ghosts`, and of the tokens their places only.
+ */
+
+import { placeOf } from "../view/position.ts";
+import type { FinishedModel } from "../view/model.ts";
+import { type Leg, legsFrom, legsOfWay, type Seen } from "./legs.ts";
+import { TOKEN_SHAPES } from "../view/token_shapes.ts";
+
+const TICK_MS = 250;
+/** A whole way takes about a second. */
+const WAY_TICKS = 4;
+const FLASH_TICKS = 3;
+const SVG = "http://www.w3.org/2000/svg";
+const LANE_Y = 16;
+const RAIL_Y = 40;
+
+interface Ghost {
+  readonly saga: string;
+  readonly legs: readonly Leg[];
+  readonly state: string;
+  readonly mark: SVGSVGElement;
+  /** Ticks until it sets out. */
+  wait: number;
+  age: number;
+}
+
+/** Moves tokens and ghosts while it may. */
+export class Animation {
+  readonly #root: HTMLElement;
+  readonly #clock: () => number;
+  readonly #mayMove: () => boolean;
+  #ghosts: Ghost[] = [];
+
+  constructor(root: HTMLElement, { clock, mayMove }: { clock: () => number; mayMove: () => boolean }) {
+    this.#root = root;
+    this.#clock = clock;
+    this.#mayMove = mayMove;
+    setInterval(() => this.#tick(), TICK_MS);
+  }
+
+  /** Lets one that has ended run on from where it was seen, or its whole way from the start. */
+  send(one: FinishedModel, { steps, seen, delayMs }: {
+    /** Names of the line's steps, in order. */
+    readonly steps: readonly string[];
+    /** Where it was seen moving; null if it was not. */
+    readonly seen: Seen | null;
+    readonly delayMs: number;
+  }): void {
+    const legs = seen === null ? legsOfWay(one) : legsFrom(one, steps, seen);
+    if (legs.length === 0) return;
+    const mark = document.createElementNS(SVG, "svg");
+    mark.setAttribute("class", seen === null ? "token ghost" : "token");
+    mark.append(document.createElementNS(SVG, "path"));
+    this.#ghosts.push({ saga: one.saga, legs, state: one.state, mark, wait: Math.round(delayMs / TICK_MS), age: 0 });
+  }
+
+  /** Forgets what is on its way: after a pause nobody is interested in it. */
+  clear(): void {
+    for (const { mark } of this.#ghosts) mark.remove();
+    this.#ghosts = [];
+  }
+
+  #tick(): void {
+    if (!this.#mayMove()) return;
+    const now = this.#clock();
+    for (const token of this.#root.querySelectorAll<SVGElement>(".token[data-p50]")) moveToken(token, now);
+    this.#ghosts = this.#ghosts.filter((ghost) => this.#step(ghost));
+  }
+
+  /** Whether it is still there afterwards. */
+  #step(ghost: Ghost): boolean {
+    if (ghost.wait-- > 0) return true;
+    const { legs, mark } = ghost;
+    const isAtEnd = ghost.age >= WAY_TICKS;
+    const along = Math.min(ghost.age / WAY_TICKS, 0.999) * legs.length;
+    const leg = legs[Math.floor(along)]!;
+    const place = isAtEnd ? leg.to : leg.from + (leg.to - leg.from) * (along % 1);
+    const layer = this.#layer(ghost.saga, leg.step);
+    if (layer === null) {
+      mark.remove();
+      return false;
+    }
+    if (mark.parentNode !== layer) layer.append(mark);
+    mark.setAttribute("x", `${place.toFixed(1)}%`);
+    mark.setAttribute("y", String(leg.isBack ? RAIL_Y : LANE_Y));
+    shape(mark, leg.isBack ? "compensating" : "running");
+    if (isAtEnd) end(ghost);
+    ghost.age++;
+    if (ghost.age <= WAY_TICKS + FLASH_TICKS) return true;
+    mark.remove();
+    return false;
+  }
+
+  #layer(saga: string, step: string): Element | null {
+    return this.#root.querySelector(`[data-saga="${CSS.escape(saga)}"] [data-step="${CSS.escape(step)}"] .ghosts`);
+  }
+}
+
+/** Completed ones fade, failed ones flash once. */
+function end({ mark, state, age }: Ghost): void {
+  if (state === "failed" || state === "compensation_failed") {
+    shape(mark, "failed");
+    mark.classList.toggle("flash", age === WAY_TICKS);
+    return;
+  }
+  mark.classList.remove("running", "compensating");
+  mark.classList.add(state);
+  mark.setAttribute("opacity", String(1 - (age - WAY_TICKS + 1) / (FLASH_TICKS + 2)));
+}
+
+function shape(mark: SVGSVGElement, name: "running" | "compensating" | "failed"): void {
+  mark.classList.remove("running", "compensating", "failed");
+  mark.classList.add(name);
+  mark.firstElementChild!.setAttribute("d", TOKEN_SHAPES[name]);
+}
+
+function moveToken(token: SVGElement, now: number): void {
+  const { at, p50, p95 } = token.dataset;
+  const along = placeOf(now - Number(at), { p50: Number(p50), p95: Number(p95) });
+  const place = `${(token.classList.contains("compensating") ? 100 - along : along).toFixed(1)}%`;
+  if (token.getAttribute("x") !== place) token.setAttribute("x", place);
+}

@@ -1,0 +1,109 @@
+/** From the filter as it is written to the filter that a store understands. */
+
+import { decodeErrorGroup } from "../../src/domain/error_group.ts";
+import type { Json } from "../../src/domain/json.ts";
+import type { Status } from "../../src/domain/record.ts";
+import type { ErrorFilter, ExecutionFilter } from "../../src/queries.ts";
+import { parseFilter, type Term, valueOf } from "../view/filter.ts";
+import { RANGES } from "../view/model.ts";
+
+/** A filter for the store, or what is wrong with it. */
+export type Conditions =
+  | { readonly kind: "filter"; readonly filter: ExecutionFilter; readonly terms: readonly Term[] }
+  | { readonly kind: "problem"; readonly message: string };
+
+/** What a filter is read with. */
+export interface Reading {
+  readonly now: number;
+  readonly redact: (path: string, value: Json) => Json;
+}
+
+/** Reads a filter. With `error:` the times are those of the failures, otherwise those of the starts. */
+export function conditionsOf(text: string, { now, redact }: Reading): Conditions {
+  const parsed = parseFilter(text);
+  if (parsed.kind === "problem") return parsed;
+  const { terms } = parsed;
+  const value = (key: string) => valueOf(terms, key);
+  const from = timeOf(value("since"), now);
+  const to = timeOf(value("until"), now);
+  if (from === null || to === null) return problem("A time is 1h, 24h, 7d, or as in 2026-01-31T10:00:00Z, in UTC");
+  if (from !== undefined && to !== undefined && from >= to) return problem("The time ends before it begins");
+  const contexts = terms.filter(({ key }) => key.startsWith("ctx."));
+  if (contexts.length > 1) return problem("One value in the context can be searched for at a time");
+  const hidden = contexts.find((term) => isHidden(term, redact));
+  if (hidden !== undefined) return problem(`What is at ${hidden.key} is hidden, and cannot be searched for`);
+  const statuses = terms.filter(({ key }) => key === "status").map((term) => term.value as Status);
+  const error = value("error");
+  const times = { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) };
+  const filter: ExecutionFilter = {
+    ...given("saga", value("saga")),
+    ...given("step", value("step")),
+    ...given("partition", value("partition")),
+    ...(statuses.length === 0 ? {} : { statuses }),
+    ...given("ids", value("id") === undefined ? undefined : [value("id")!]),
+    ...given("resource", resourceOf(value("resource"))),
+    ...(terms.some(({ key }) => key === "stalled") ? { stalled: true } : {}),
+    ...(error === undefined
+      ? { ...given("startedFrom", from), ...given("startedTo", to) }
+      : { error: { ...errorOf(error), ...times } }),
+    ...given("context", contextOf(contexts[0])),
+  };
+  if (filter.error !== undefined && Object.keys(filter.error).length === 0) {
+    return problem('"error:*" needs a time: add since:24h');
+  }
+  return { kind: "filter", filter, terms };
+}
+
+/** A group of errors as a value of `error:`, in words. */
+export function errorWords(value: string): string {
+  const group = decodeErrorGroup(value);
+  return group === null ? value : [group.errorClass, group.message].filter((part) => part !== "").join(": ");
+}
+
+function errorOf(value: string): ErrorFilter {
+  if (value === "*") return {};
+  if (decodeErrorGroup(value) !== null) return { group: value };
+  const named = /^([A-Za-z_$][\w$.]*)(?:: (.+))?$/s.exec(value);
+  if (named === null) return { text: value };
+  return { class: named[1]!, ...(named[2] === undefined ? {} : { text: named[2] }) };
+}
+
+function resourceOf(value: string | undefined): ExecutionFilter["resource"] {
+  if (value === undefined) return undefined;
+  const slash = value.indexOf("/");
+  return slash < 0 ? { type: value } : { type: value.slice(0, slash), id: value.slice(slash + 1) };
+}
+
+function contextOf(term: Term | undefined): ExecutionFilter["context"] {
+  return term === undefined ? undefined : { path: term.key.split(".").slice(1), value: term.value };
+}
+
+/** What is not shown must not be found out by searching either. */
+function isHidden({ key, value }: Term, redact: Reading["redact"]): boolean {
+  const parts = key.split(".").slice(1);
+  return parts.some((_part, at) => {
+    const probe = at === parts.length - 1 ? value : null;
+    return redact(`context.${parts.slice(0, at + 1).join(".")}`, probe) !== probe;
+  });
+}
+
+/** Undefined: not given. Null: no time. */
+function timeOf(value: string | undefined, now: number): number | null | undefined {
+  if (value === undefined) return undefined;
+  const range = Object.hasOwn(RANGES, value) ? RANGES[value as keyof typeof RANGES] : undefined;
+  if (range !== undefined) return now - range;
+  if (!/^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?Z?)?$/.test(value)) return null;
+  const at = Date.parse(value.length > 10 && !value.endsWith("Z") ? `${value}Z` : value);
+  return Number.isFinite(at) ? at : null;
+}
+
+function given<Key extends string, Value>(
+  key: Key,
+  value: Value | undefined,
+): { readonly [K in Key]?: Value } {
+  return value === undefined ? {} : { [key]: value } as { readonly [K in Key]: Value };
+}
+
+function problem(message: string): Conditions {
+  return { kind: "problem", message };
+}

@@ -1,0 +1,79 @@
+/** Parts of a screen that are read by themselves: one that fails leaves the others standing. */
+
+import { isSagaError } from "../../src/errors.ts";
+import type { Logger } from "../../src/logger.ts";
+import type { Trouble } from "../view/model.ts";
+
+/** Reads parts and keeps what went wrong. */
+export class PartReader {
+  readonly troubles: Trouble[] = [];
+  readonly #logger: Logger;
+  #failed: unknown = null;
+  #succeeded = false;
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  /** What `read` gives, or the substitute if it fails. */
+  async read<Part>(part: string, substitute: Part, read: () => Promise<Part>): Promise<Part> {
+    try {
+      const value = await read();
+      this.#succeeded = true;
+      return value;
+    } catch (error) {
+      this.#failed = error;
+      this.#logger.error(`The console could not read ${part}: ${error}`);
+      this.troubles.push({ part, message: isSagaError(error) ? error.message : "Something went wrong" });
+      return substitute;
+    }
+  }
+
+  /** Where not one part could be read, there is no screen. */
+  refuseIfNothing(): void {
+    if (!this.#succeeded && this.#failed !== null) throw this.#failed;
+  }
+}
+
+/** For how long an answer is kept. */
+export interface Keeping {
+  readonly now: number;
+  /** So long it is as good as a new one. */
+  readonly forMs: number;
+  /** So long it is given once more, while a new one is read for the next who asks. */
+  readonly atMostMs: number;
+}
+
+interface KeptValue<Value> {
+  readonly at: number;
+  readonly value: Promise<Value>;
+  isRenewed: boolean;
+}
+
+/** Keeps an answer for a while: what changes slowly and costs much, so that nobody waits for it who asks regularly. */
+export class Kept<Value> {
+  readonly #values = new Map<string, KeptValue<Value>>();
+
+  /** The answer that is kept, or a new one. One that failed is not kept. */
+  get(key: string, { now, forMs, atMostMs }: Keeping, read: () => Promise<Value>): Promise<Value> {
+    const kept = this.#values.get(key);
+    const ageMs = kept === undefined ? Infinity : Math.abs(now - kept.at);
+    if (kept === undefined || ageMs >= atMostMs) {
+      const value = read();
+      const fresh = { at: now, value, isRenewed: false };
+      this.#values.set(key, fresh);
+      value.catch(() => this.#values.get(key) === fresh && this.#values.delete(key));
+      return value;
+    }
+    if (ageMs >= forMs && !kept.isRenewed) {
+      kept.isRenewed = true;
+      const value = read();
+      // Kept only once it is there. If it fails, the next who asks tries again, and is told when the old one is too old.
+      value.then(
+        () => this.#values.set(key, { at: now, value, isRenewed: false }),
+        () => kept.isRenewed = false,
+      );
+    }
+    return kept.value;
+  }
+}

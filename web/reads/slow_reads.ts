@@ -1,0 +1,22 @@
+/** What takes long to read and changes slowly: the same for all screens and everybody who looks. */
+
+import type { Names, Queries, Timings } from "../../src/queries.ts";
+import { Kept } from "./parts.ts";
+
+/** How long steps take, and which names there are. */
+export interface SlowReads {
+  timings(now: number): Promise<Timings>;
+  names(now: number): Promise<Names>;
+}
+
+const KEEPING = { forMs: 30_000, atMostMs: 600_000 };
+
+/** Readings that are kept for half a minute, and given once more while they are read anew. */
+export function slowReads(queries: Queries): SlowReads {
+  const timings = new Kept<Timings>();
+  const names = new Kept<Names>();
+  return {
+    timings: (now) => timings.get("", { now, ...KEEPING }, () => queries.timing()),
+    names: (now) => names.get("", { now, ...KEEPING }, () => queries.names()),
+  };
+}

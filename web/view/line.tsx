@@ -1,0 +1,221 @@
+/** A saga drawn as a line of its steps, with what moves along it. */
+
+import type { VNode } from "preact";
+import { count, duration, stepWords } from "./format.ts";
+import { executionHref, termsHref } from "./href.ts";
+import { Mark, type MarkName } from "./mark.tsx";
+import type { LineModel, StepModel, TokenModel } from "./model.ts";
+import { LATE_AT, MEDIAN_AT, placeOf } from "./position.ts";
+import { TOKEN_SHAPES } from "./token_shapes.ts";
+
+const LANES = 3;
+const LANE_TOP = 6;
+const LANE_STEP = 10;
+const TRACK_Y = 32;
+const RAIL_Y = 40;
+
+interface LineProps {
+  readonly line: LineModel;
+  readonly now: number;
+  readonly range: string;
+  /** What has just ended: "+3 just finished". */
+  readonly note: string | null;
+  readonly isPinned: boolean;
+  /** Null without a script. */
+  readonly pin: ((saga: string) => void) | null;
+}
+
+/** One line. */
+export function Line({ line, now, range, note, isPinned, pin }: LineProps): VNode {
+  return (
+    <section class="line" aria-label={line.saga} data-saga={line.saga}>
+      <header>
+        <a href={termsHref({ saga: line.saga })}>{line.saga}</a>
+        <span class="quiet">
+          {count(line.moving)} moving
+        </span>
+      </header>
+      <div class="steps" role="list">
+        {line.steps.map((step) => <Step key={step.name} step={step} saga={line.saga} now={now} range={range} />)}
+      </div>
+      <div class="end">
+        {pin === null ? null : (
+          <button
+            type="button"
+            class="icon"
+            aria-pressed={isPinned}
+            aria-label={`Pin ${line.saga} to the top`}
+            title="Pin to the top"
+            onClick={() => pin(line.saga)}
+          >
+            <svg class="mark" viewBox="0 0 12 12" aria-hidden="true">
+              <path d="M4 1h4v4l2 2.5H6.6V11H5.4V7.5H2L4 5z" class={isPinned ? "" : "o"} />
+            </svg>
+          </button>
+        )}
+        <p class="note">{note}</p>
+      </div>
+    </section>
+  );
+}
+
+interface StepProps {
+  readonly step: StepModel;
+  readonly saga: string;
+  readonly now: number;
+  readonly range: string;
+}
+
+function Step({ step, saga, now, range }: StepProps): VNode {
+  const drawn = (name: TokenModel["state"]) => step.tokens.filter(({ state }) => state === name).length;
+  const forward = step.tokens.filter(({ state }) => state !== "compensating");
+  const backward = step.tokens.filter(({ state }) => state === "compensating");
+  const rest = step.running - drawn("running");
+  const restBack = step.compensating - backward.length;
+  const name = stepWords(step.name);
+  return (
+    <div class="step" role="listitem" data-step={step.name}>
+      <svg role="img" aria-label={describe(step)}>
+        {step.timing === null ? null : (
+          <>
+            <rect class="bay" x={`${LATE_AT}%`} width={`${100 - LATE_AT}%`} y="0" height={TRACK_Y} />
+            <line class="edge" x1={`${MEDIAN_AT}%`} x2={`${MEDIAN_AT}%`} y1={TRACK_Y - 5} y2={TRACK_Y} />
+          </>
+        )}
+        <line class="track" x1="0" x2="100%" y1={TRACK_Y} y2={TRACK_Y} />
+        <line class="edge" x1="0" x2="0" y1="0" y2={TRACK_Y + 3} />
+        {step.ages === null ? null : <Density ages={step.ages} />}
+        {step.compensating > 0 ? <line class="rail" x1="0" x2="100%" y1={RAIL_Y} y2={RAIL_Y} /> : null}
+        {forward.map((token, at) => (
+          <Token key={token.id} token={token} step={step} now={now} at={at} of={forward.length} />
+        ))}
+        {backward.map((token, at) => (
+          <Token key={token.id} token={token} step={step} now={now} at={at} of={backward.length} />
+        ))}
+        <g class="ghosts" />
+      </svg>
+      <div class="foot">
+        <a class="name cut" href={termsHref({ saga, step: step.name })} title={titleOf(step)}>{name}</a>
+        {step.running > 0 ? <span class="pill small">{count(step.running)} running</span> : null}
+        {step.compensating > 0 ? <span class="pill small">{count(step.compensating)} compensating</span> : null}
+        {step.timing === null && step.running > 0 ? <span class="pill">no timing yet</span> : null}
+        {rest > 0 ? <span class="pill">+{count(rest)} running</span> : null}
+        {restBack > 0 ? <span class="pill">+{count(restBack)} compensating</span> : null}
+        <Tag name="failed" value={step.failed} word="failed" href={failedHref(saga, step.name, range)} />
+        <Tag
+          name="stalled"
+          value={step.stalled}
+          word="stalled"
+          href={`${termsHref({ saga, step: step.name, stalled: "" })}`}
+        />
+        <Tag
+          name="blocked"
+          value={step.blocked}
+          word="blocked"
+          href={termsHref({ saga, step: step.name, status: "blocked" })}
+        />
+        <Tag
+          name="waiting"
+          value={step.waiting}
+          word="waiting for a signal"
+          href={termsHref({ saga, step: step.name, status: "running" })}
+        />
+        <Tag
+          name="sleeping"
+          value={step.sleeping}
+          word="sleeping"
+          href={termsHref({ saga, step: step.name, status: "running" })}
+        />
+      </div>
+    </div>
+  );
+}
+
+function failedHref(saga: string, step: string, range: string): string {
+  return termsHref({ saga, step, error: "*", since: range });
+}
+
+function Tag({ name, value, word, href }: {
+  readonly name: MarkName;
+  readonly value: number;
+  readonly word: string;
+  readonly href: string;
+}): VNode | null {
+  if (value === 0) return null;
+  return (
+    <a class={`tag ${name}`} href={href} title={`${count(value)} ${word}`}>
+      <Mark name={name} />
+      {count(value)}
+      <span class="sr">{word}</span>
+    </a>
+  );
+}
+
+interface TokenProps {
+  readonly token: TokenModel;
+  readonly step: StepModel;
+  readonly now: number;
+  /** Its place among the tokens, and how many there are: what it stands by where there is no timing. */
+  readonly at: number;
+  readonly of: number;
+}
+
+function Token({ token, step, now, at, of }: TokenProps): VNode {
+  const back = token.state === "compensating";
+  const along = step.timing === null ? 4 + 92 * (at + 0.5) / Math.max(of, 8) : placeOf(now - token.at, step.timing);
+  const x = `${(back ? 100 - along : along).toFixed(1)}%`;
+  const shared = {
+    "class": `token ${token.state}`,
+    "data-id": token.id,
+    "data-at": token.at,
+    ...(step.timing === null ? {} : { "data-p50": step.timing.p50, "data-p95": step.timing.p95 }),
+  };
+  const y = back ? RAIL_Y : LANE_TOP + (at % LANES) * LANE_STEP;
+  return (
+    <a href={executionHref(token.id)} aria-label={`${token.id}, ${token.state}`} tabindex={-1}>
+      <svg {...shared} x={x} y={y}>
+        <path d={TOKEN_SHAPES[token.state]} />
+      </svg>
+    </a>
+  );
+}
+
+function Density({ ages }: { readonly ages: readonly number[] }): VNode {
+  const most = Math.max(...ages, 1);
+  return (
+    <g class="density">
+      {ages.map((value, at) =>
+        value === 0 ? null : (
+          <rect
+            key={at}
+            x={`${(100 * at / ages.length).toFixed(2)}%`}
+            width={`${(100 / ages.length - 0.4).toFixed(2)}%`}
+            y={TRACK_Y - 2}
+            height="4"
+            fill-opacity={(0.2 + 0.8 * value / most).toFixed(2)}
+          />
+        )
+      )}
+    </g>
+  );
+}
+
+/** What a drawing says, in words. */
+function describe(step: StepModel): string {
+  const parts = [
+    [step.running, "running"],
+    [step.compensating, "compensating"],
+    [step.stalled, "stalled"],
+    [step.blocked, "blocked"],
+    [step.sleeping, "sleeping"],
+    [step.waiting, "waiting for a signal"],
+    [step.failed, "failed in the range"],
+  ] as const;
+  const said = parts.filter(([value]) => value > 0).map(([value, word]) => `${count(value)} ${word}`);
+  return `${stepWords(step.name)}: ${said.length === 0 ? "nothing" : said.join(", ")}`;
+}
+
+function titleOf(step: StepModel): string {
+  if (step.timing === null) return `${step.name}: no timing yet`;
+  return `${step.name}: median ${duration(step.timing.p50)}, 95 % within ${duration(step.timing.p95)}`;
+}

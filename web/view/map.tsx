@@ -1,0 +1,301 @@
+/** The first screen: is anything wrong, where, since when. */
+
+import type { VNode } from "preact";
+import { count, relative, since, stepWords } from "./format.ts";
+import { Freshness, type Live } from "./freshness.tsx";
+import { executionHref, query, termsHref } from "./href.ts";
+import { Line } from "./line.tsx";
+import { Mark, type MarkName, State } from "./mark.tsx";
+import { type GroupModel, type Headline, type LineModel, type MapModel, RANGES, type WaitingModel } from "./model.ts";
+import { Throughput } from "./throughput.tsx";
+import { Troubles } from "./troubles.tsx";
+
+/** What a browser adds to what the server knows. */
+export interface MapLive extends Live {
+  /** What stands at the end of each line: "+3 just finished". */
+  readonly notes: ReadonlyMap<string, string>;
+  /** Lines that are at the top. */
+  readonly pinned: readonly string[];
+  readonly order: "trouble" | "name";
+  pin(saga: string): void;
+  sort(order: "trouble" | "name"): void;
+}
+
+interface MapProps {
+  readonly model: MapModel;
+  /** Null without a script. */
+  readonly live: MapLive | null;
+}
+
+/** The map. */
+export function MapScreen({ model, live }: MapProps): VNode {
+  const now = live?.now ?? model.now;
+  return (
+    <>
+      <div class="head">
+        <div role="status">
+          <h1 class="verdict">
+            {model.verdict.parts.map(({ text, href }, at) =>
+              href === null ? <span key={at}>{text}</span> : <a key={at} href={href}>{text}</a>
+            )}
+          </h1>
+        </div>
+        <div class="row apart">
+          <Freshness asOf={model.now} live={live} />
+          <div class="row">
+            {live === null ? null : (
+              <label class="row quiet">
+                Order
+                <select
+                  value={live.order}
+                  onChange={(event) => live.sort(event.currentTarget.value as "trouble" | "name")}
+                >
+                  <option value="trouble">by trouble</option>
+                  <option value="name">A–Z</option>
+                </select>
+              </label>
+            )}
+            <Ranges range={model.range} />
+          </div>
+        </div>
+      </div>
+      <Troubles troubles={model.troubles} />
+      <div class="lines" id="lines">
+        {model.lines.length === 0 ? <p class="empty">No saga is known and none was started yet.</p> : null}
+        {ordered(model.lines, live).map((line) => (
+          <Line
+            key={line.saga}
+            line={line}
+            now={now}
+            range={model.range}
+            note={live?.notes.get(line.saga) ?? null}
+            isPinned={live?.pinned.includes(line.saga) ?? false}
+            pin={live?.pin ?? null}
+          />
+        ))}
+      </div>
+      <div class="head">
+        <Counts counts={model.counts} range={model.range} />
+        <Key />
+      </div>
+      <Throughput series={model.throughput} now={model.now} />
+      <div class="two">
+        <Groups groups={model.groups} now={now} range={model.range} />
+        <Waiting rows={model.waiting} total={model.stalled} now={now} />
+      </div>
+    </>
+  );
+}
+
+function Ranges({ range: picked }: { readonly range: string }): VNode {
+  return (
+    <nav class="seg" aria-label="Range">
+      {Object.keys(RANGES).map((range) => (
+        <a key={range} href={`./${query({ range })}`} aria-current={range === picked ? "true" : undefined}>
+          {range.replace(/(\d+)/, "$1 ")}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+function ordered(lines: readonly LineModel[], live: MapLive | null): readonly LineModel[] {
+  if (live === null) return lines;
+  const by = live.order === "name" ? [...lines].sort((a, b) => (a.saga < b.saga ? -1 : 1)) : lines;
+  const isPinned = ({ saga }: LineModel) => live.pinned.includes(saga);
+  return [...by.filter(isPinned), ...by.filter((line) => !isPinned(line))];
+}
+
+function Counts({ counts, range }: { readonly counts: Headline; readonly range: string }): VNode {
+  return (
+    <div class="counts">
+      <Count name="running" value={counts.moving} word="moving" href={termsHref({ status: "running" })} />
+      <Count
+        name="compensating"
+        value={counts.compensating}
+        word="compensating"
+        href={termsHref({ status: "compensating" })}
+      />
+      <Count name="waiting" value={counts.pausing} word="waiting" href={termsHref({ status: "running" })} />
+      <Count name="stalled" value={counts.stalled} word="stalled" href={termsHref({ stalled: "" })} />
+      <Count name="blocked" value={counts.blocked} word="blocked" href={termsHref({ status: "blocked" })} />
+      <Count
+        name="failed"
+        value={counts.failed}
+        word={`failed in ${range}`}
+        href={termsHref({ status: "failed", since: range })}
+      />
+    </div>
+  );
+}
+
+function Count({ name, value, word, href }: {
+  readonly name: MarkName;
+  readonly value: number;
+  readonly word: string;
+  readonly href: string;
+}): VNode {
+  return (
+    <a href={href}>
+      <Mark name={value === 0 ? "pending" : name} />
+      <b class={value === 0 ? "" : name}>{count(value)}</b>
+      <span>{word}</span>
+    </a>
+  );
+}
+
+const KEY: readonly (readonly [MarkName, string])[] = [
+  ["running", "running"],
+  ["compensating", "compensating, on the rail"],
+  ["stalled", "stalled"],
+  ["blocked", "blocked"],
+  ["waiting", "waiting for a signal"],
+  ["sleeping", "sleeping"],
+  ["failed", "failed tries in the range"],
+];
+
+function Key(): VNode {
+  return (
+    <ul class="key" aria-label="Key">
+      {KEY.map(([name, word]) => (
+        <li key={name}>
+          <Mark name={name} />
+          {word}
+        </li>
+      ))}
+      <li>
+        <svg class="mark running" viewBox="0 0 12 12" aria-hidden="true">
+          <circle cx="6" cy="6" r="4.5" opacity="0.5" />
+        </svg>
+        just finished
+      </li>
+      <li>
+        <svg width="44" height="10" aria-hidden="true">
+          <rect x="37" width="7" height="9" fill="var(--bay)" />
+          <path d="M0 9.5h44M.5 1v9M26.5 6v4" stroke="var(--edge-strong)" fill="none" />
+        </svg>
+        median, 95 %, overdue
+      </li>
+      <li>drawn: the oldest, then an even sample</li>
+    </ul>
+  );
+}
+
+function Groups({ groups, now, range }: {
+  readonly groups: readonly GroupModel[];
+  readonly now: number;
+  readonly range: string;
+}): VNode {
+  return (
+    <section class="panel" aria-labelledby="attention">
+      <h2 id="attention">Needs attention</h2>
+      {groups.length === 0 ? <p class="quiet">{`No try has failed in ${range}.`}</p> : (
+        <table class="fixed cards">
+          <thead>
+            <tr>
+              <th>Error</th>
+              <th class="c-where">Where</th>
+              <th class="c-tries num">Tries</th>
+              <th class="c-spark">
+                <span class="sr">By time</span>
+              </th>
+              <th class="c-when num">First, last</th>
+            </tr>
+          </thead>
+          <tbody>
+            {groups.map((group) => (
+              <tr key={group.href}>
+                <td class="wide">
+                  <a href={group.href}>{group.error === "" ? "No class" : group.error}</a>
+                  <div class="quiet cut" title={group.message}>{group.message}</div>
+                </td>
+                <td>
+                  {group.saga}
+                  <div class="quiet">{group.direction === "compensate" ? `undo of ${group.step}` : group.step}</div>
+                </td>
+                <td class="num">{count(group.occurrences)}</td>
+                <td>
+                  <Spark values={group.spark} />
+                </td>
+                <td class="num">
+                  {since(group.firstAt, now)}
+                  <div class="quiet">{relative(group.lastAt, now)}</div>
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </section>
+  );
+}
+
+function Spark({ values }: { readonly values: readonly number[] }): VNode {
+  const most = Math.max(...values, 1);
+  const width = 72 / values.length;
+  return (
+    <svg class="spark" viewBox="0 0 72 18" aria-hidden="true">
+      <path d="M0 17.5h72" stroke="var(--edge)" />
+      {values.map((value, at) => {
+        const height = value === 0 ? 0 : Math.max(1.5, 17 * value / most);
+        return (
+          <rect
+            key={at}
+            x={(at * width).toFixed(2)}
+            y={(17.5 - height).toFixed(2)}
+            width={(width - 0.6).toFixed(2)}
+            height={height.toFixed(2)}
+          />
+        );
+      })}
+    </svg>
+  );
+}
+
+function Waiting({ rows, total, now }: {
+  readonly rows: readonly WaitingModel[];
+  readonly total: number;
+  readonly now: number;
+}): VNode {
+  return (
+    <section class="panel" aria-labelledby="longest">
+      <div class="row apart">
+        <h2 id="longest">Waiting the longest</h2>
+        {total > rows.length ? <a href={termsHref({ stalled: "" })}>{`All ${count(total)}`}</a> : null}
+      </div>
+      {rows.length === 0 ? <p class="quiet">Nothing is stalled.</p> : (
+        <table class="fixed cards">
+          <thead>
+            <tr>
+              <th class="c-mark">State</th>
+              <th class="c-where">Where</th>
+              <th>Execution</th>
+              <th class="c-when num">Since</th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map((row) => (
+              <tr key={row.id}>
+                <td>
+                  <State name={row.state} />
+                </td>
+                <td>
+                  {row.saga}
+                  <div class="quiet">{stepWords(row.step)}</div>
+                </td>
+                <td class="wide">
+                  <a href={executionHref(row.id)} class="mono cut block" title={row.id}>{row.id}</a>
+                  <div class="quiet cut">{row.resource}</div>
+                </td>
+                <td class="num">
+                  {since(row.progressAt, now)}
+                  <div class="quiet">{relative(row.progressAt, now)}</div>
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </section>
+  );
+}
