@@ -5,7 +5,6 @@ import type { Store } from "../src/store.ts";
 import { postgresStore } from "../stores/postgres.ts";
 import { type ChaosDatabase, createDatabase, serverUrl } from "../tools/servers/database.ts";
 import type { CheckoutEngine } from "./checkout.ts";
-import { createConsoleIndexes } from "./console_indexes.ts";
 import { countingStore } from "./counting_store.ts";
 import { type CopyDialect, copyStatements } from "./finished.ts";
 import type { BenchOptions } from "./options.ts";
@@ -15,9 +14,8 @@ import { type Counters, countersOf, type OpenEngine, type OpenFloor } from "./su
 
 /** The databases of a run, by what they are for. */
 export class PostgresPlaces {
-  readonly #settings: Readonly<Record<string, unknown>>;
-  /** What the indexes are on that were made beside the store's. */
-  #indexes: readonly string[] = [];
+  /** Versions, and settings that say what a commit survives. */
+  readonly setup: Readonly<Record<string, unknown>>;
   readonly #options: BenchOptions;
   /** Looks at the server from a database that none of the run's is: what it sends counts for nobody. */
   readonly #watch: pg.Client;
@@ -27,26 +25,19 @@ export class PostgresPlaces {
   static async open(options: BenchOptions): Promise<PostgresPlaces> {
     const sent = countStatements();
     const watch = await connected(serverUrl("postgres"));
-    const places = new PostgresPlaces(options, watch, sent, await settingsOf(watch, options));
-    await places.#create("engine");
-    return places;
+    return new PostgresPlaces(options, watch, sent, await setupOf(watch, options));
   }
 
   private constructor(
     options: BenchOptions,
     watch: pg.Client,
     sent: (database: string) => Sent,
-    settings: Readonly<Record<string, unknown>>,
+    setup: Readonly<Record<string, unknown>>,
   ) {
     this.#options = options;
     this.#watch = watch;
     this.#sent = sent;
-    this.#settings = settings;
-  }
-
-  /** Versions, and settings that say what a commit survives. */
-  get setup(): Readonly<Record<string, unknown>> {
-    return { ...this.#settings, indexesMadeByTheBench: this.#indexes };
+    this.setup = setup;
   }
 
   /** An engine on the database of this name. */
@@ -116,22 +107,14 @@ export class PostgresPlaces {
   }
 
   async #urlOf(place: string): Promise<string> {
-    if (!this.#made.has(place)) await this.#create(place);
-    return this.#made.get(place)!.url;
-  }
-
-  async #create(place: string): Promise<void> {
+    const made = this.#made.get(place);
+    if (made !== undefined) return made.url;
     const database = await createDatabase("postgres", "bench");
     this.#made.set(place, database);
     const store = postgresStore({ url: database.url });
     await store.migrate();
     await store.close();
-    const client = await connected(database.url);
-    try {
-      this.#indexes = await createConsoleIndexes(client);
-    } finally {
-      await client.end();
-    }
+    return database.url;
   }
 
   async #read(database: string): Promise<Counters> {
@@ -140,7 +123,7 @@ export class PostgresPlaces {
   }
 }
 
-async function settingsOf(watch: pg.Client, { pool }: BenchOptions): Promise<Readonly<Record<string, unknown>>> {
+async function setupOf(watch: pg.Client, { pool }: BenchOptions): Promise<Readonly<Record<string, unknown>>> {
   const { rows } = await watch.query(
     `select name, current_setting(name) as setting from pg_settings where name in ('server_version', 'fsync',
       'synchronous_commit', 'full_page_writes', 'wal_sync_method', 'shared_buffers')`,

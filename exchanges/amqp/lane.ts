@@ -14,6 +14,7 @@ import type { HandlerAnswer, Hint, HintHandler } from "../../src/exchange.ts";
 import { messageOf } from "../link.ts";
 import { closeChannel, type OpenChannel } from "./driver.ts";
 import { decodeHint } from "./message.ts";
+import { Receipts } from "./receipts.ts";
 import type { Unusable } from "./unusable.ts";
 
 /** What a lane is made of. */
@@ -72,6 +73,7 @@ export class Lane {
   readonly ended: Promise<string>;
   readonly #options: LaneOptions;
   readonly #channel: Channel;
+  readonly #receipts: Receipts;
   readonly #held = new Set<Delivery>();
   readonly #onAbort = () => void this.#leave();
   #subscriptions: Subscription[] = [];
@@ -84,6 +86,7 @@ export class Lane {
   constructor(options: LaneOptions) {
     this.#options = options;
     this.#channel = options.open.channel;
+    this.#receipts = new Receipts(this.#channel);
     this.ended = options.open.lost.then((reason) => this.#lost(reason));
     options.slots.onFree = () => this.#gather();
     options.signal.addEventListener("abort", this.#onAbort, { once: true });
@@ -108,12 +111,15 @@ export class Lane {
   }
 
   async #closeIfDone(): Promise<void> {
-    if (this.#options.signal.aborted && this.#held.size === 0) await closeChannel(this.#options.open);
+    if (!this.#options.signal.aborted || this.#held.size > 0) return;
+    this.#receipts.flush();
+    await closeChannel(this.#options.open);
   }
 
   /** Takes nothing more, and lets go of the channel; what is being handled goes on without it. */
   async #end(reason: string): Promise<void> {
     this.#reason ??= reason;
+    this.#receipts.flush();
     await closeChannel(this.#options.open);
   }
 
@@ -134,6 +140,7 @@ export class Lane {
     const decoded = decodeHint(message.content, partition);
     const delivery: Delivery = { message, subscription, isHandled: decoded.kind === "hint" };
     subscription.unacknowledged++;
+    this.#receipts.take(message);
     this.#held.add(delivery);
     if (decoded.kind === "hint") return void this.#handle(delivery, decoded.hint);
     void unusable.malformed(message, { partition, ...decoded }).then(() => this.#acknowledge(delivery));
@@ -171,7 +178,7 @@ export class Lane {
     // A channel that was lost has given its messages back to the queue: the one after it cannot acknowledge them.
     if (!this.#held.delete(delivery)) return;
     subscription.unacknowledged--;
-    unlessClosed(() => this.#channel.ack(message));
+    this.#receipts.acknowledge(message);
     if (subscription.cancelling !== null) this.#gather();
     void this.#closeIfDone();
   }
