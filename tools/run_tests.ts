@@ -70,10 +70,25 @@ export async function denoTest(
   ];
   const command = ["test", ...permissions, `--junit-path=${reportFile}`, ...args];
   const { ok, output } = await runDeno(command, { capture: !isShownAtOnce });
-  if (!isShownAtOnce) console.log(output);
+  if (!isShownAtOnce) await show(output);
   const report = await Deno.readTextFile(reportFile).catch(() => null);
   return tallyOf(report, ok);
 }
+
+/** In pieces: whoever reads may be slow, and a pipe that is full and does not block refuses more. */
+async function show(text: string): Promise<void> {
+  const bytes = new TextEncoder().encode(text);
+  for (let begin = 0; begin < bytes.length;) {
+    try {
+      begin += Deno.stdout.writeSync(bytes.subarray(begin, begin + PIECE));
+    } catch (error) {
+      if (!(error instanceof Deno.errors.WouldBlock)) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  }
+}
+
+const PIECE = 4_096;
 
 /** This machine, and wherever the variables say that a service is. */
 function serviceHosts(): Set<string> {
