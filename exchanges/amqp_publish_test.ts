@@ -194,6 +194,23 @@ if (await hasBroker("publishing over RabbitMQ under faults")) {
     assert.match(lines[0] ?? "", /is there with other settings and is used as it is; delete it to have it made anew/);
   });
 
+  Deno.test("amqpExchange() gives callers that publish at once each its own answers", async () => {
+    await using broker = await TestBroker.open();
+    const full = { "x-max-length": 1, "x-overflow": "reject-publish" };
+    await broker.use((channel) => channel.assertQueue(broker.queue("full"), { durable: true, arguments: full }));
+    await broker.put(broker.queue("full"), "{}");
+    const exchange = broker.exchange();
+    assert.deepEqual(
+      await Promise.all([
+        exchange.publish([hint("1")]),
+        exchange.publish([hint("2", "full"), hint("3")]),
+        exchange.publish([]),
+        exchange.publish([hint("4"), hint("5", "full")]),
+      ]),
+      [["sent"], ["unreached", "sent"], [], ["sent", "unreached"]],
+    );
+  });
+
   Deno.test("amqpExchange() sends persistent JSON with a content type, an id and a time", async () => {
     await using broker = await TestBroker.open();
     await broker.exchange().publish([hint("1", "slow")]);

@@ -29,6 +29,12 @@ export interface PublisherOptions {
   readonly deadlineMs: number;
 }
 
+/** Messages that are sent together. */
+interface Gathered {
+  readonly messages: Outgoing[];
+  readonly answers: Promise<readonly PublishAnswer[]>;
+}
+
 /** Messages that wait for their confirmation at once, at most: some 30 MB. Further ones are `unreached`. */
 const MAX_UNCONFIRMED = 50_000;
 /** A queue that did not answer in time is not relied on for so long; a confirmation ends it at once. */
@@ -45,6 +51,8 @@ export class Publisher {
   readonly #idPrefix = crypto.randomUUID();
   #nextId = 0;
   #session: Promise<Session> | null = null;
+  /** What is sent next, as soon as all that is ready to be sent has been handed over. */
+  #gathered: Gathered | null = null;
   #trouble: { readonly text: string; readonly at: number } | null = null;
 
   constructor(options: PublisherOptions) {
@@ -66,12 +74,24 @@ export class Publisher {
   }
 
   /** Sends messages; answers in their order, within the deadline. Never rejects. */
-  publish(messages: readonly Outgoing[]): Promise<readonly PublishAnswer[]> {
-    if (messages.length === 0) return Promise.resolve([]);
-    const publishing = this.#publish(messages);
-    this.#publishing.add(publishing);
-    void publishing.then(() => this.#publishing.delete(publishing));
-    return publishing;
+  async publish(messages: readonly Outgoing[]): Promise<readonly PublishAnswer[]> {
+    if (messages.length === 0) return [];
+    const gathered = this.#gathered ?? this.#gather();
+    const from = gathered.messages.length;
+    gathered.messages.push(...messages);
+    return (await gathered.answers).slice(from, from + messages.length);
+  }
+
+  /** What is handed over until whoever does so is done with it has one deadline: each by itself, that cost a quarter more. */
+  #gather(): Gathered {
+    const messages: Outgoing[] = [];
+    const answers = Promise.resolve().then(() => {
+      this.#gathered = null;
+      return this.#publish(messages);
+    });
+    this.#publishing.add(answers);
+    void answers.then(() => this.#publishing.delete(answers));
+    return this.#gathered = { messages, answers };
   }
 
   /** Resolves once all that is being sent has its answer: at the deadline at the latest. */
