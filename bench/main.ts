@@ -19,6 +19,7 @@ import {
 import { postgresSubject } from "./postgres.ts";
 import { sqliteSubject } from "./sqlite.ts";
 import { rounded } from "./statistics.ts";
+import { measureWorkflow, WORKFLOW_USAGE, workflowOptionsOf } from "./workflow.ts";
 import type { Subject } from "./subject.ts";
 
 const OPEN: Readonly<Record<SubjectName, (options: BenchOptions) => Promise<Subject>>> = {
@@ -30,11 +31,15 @@ const OPEN: Readonly<Record<SubjectName, (options: BenchOptions) => Promise<Subj
 
 async function main([name, ...args]: readonly string[]): Promise<number> {
   if (name === "--help" || name === "-h" || args.includes("--help") || args.includes("-h")) {
-    console.log(name === "console" ? CONSOLE_USAGE : `${USAGE}\n\n${CONSOLE_USAGE}`);
+    const own = name === "console" ? CONSOLE_USAGE : name === "workflow" ? WORKFLOW_USAGE : null;
+    console.log(own ?? [USAGE, CONSOLE_USAGE, WORKFLOW_USAGE].join("\n\n"));
     return 0;
   }
   if (name === "console") return await askConsole(args);
-  if (!isSubject(name)) return refuse(`Cannot measure "${name ?? ""}": it can be ${SUBJECTS.join(", ")} or console`);
+  if (name === "workflow") return await askWorkflow(args);
+  if (!isSubject(name)) {
+    return refuse(`Cannot measure "${name ?? ""}": it can be ${SUBJECTS.join(", ")}, console or workflow`);
+  }
   const options = optionsOf(name, args);
   if (typeof options === "string") return refuse(options);
   if (!options.isApart || options.only.length === 1) return await measureHere(name, options);
@@ -50,6 +55,18 @@ async function askConsole(args: readonly string[]): Promise<number> {
     return 2;
   }
   await measureConsole(options);
+  return 0;
+}
+
+async function askWorkflow(args: readonly string[]): Promise<number> {
+  const options = workflowOptionsOf(args);
+  if (typeof options === "string") {
+    console.error(`${options}\n\n${WORKFLOW_USAGE}`);
+    return 2;
+  }
+  // Memory is compared after it was collected.
+  if (!("gc" in globalThis)) return await runApart("workflow", args) ? 0 : 1;
+  await measureWorkflow(options);
   return 0;
 }
 
@@ -84,16 +101,13 @@ async function measureHere(name: SubjectName, options: BenchOptions): Promise<nu
 }
 
 /** In a process of its own, so that no measurement inherits the heap, or the compiled code, of another one. */
-async function measureApart(name: SubjectName, args: readonly string[], bench: BenchName): Promise<boolean> {
+function measureApart(name: SubjectName, args: readonly string[], bench: BenchName): Promise<boolean> {
+  return runApart(name, argumentsFor(args, bench));
+}
+
+async function runApart(name: string, args: readonly string[]): Promise<boolean> {
   const child = new Deno.Command(Deno.execPath(), {
-    args: [
-      "run",
-      "--allow-all",
-      "--v8-flags=--expose-gc",
-      import.meta.filename!,
-      name,
-      ...argumentsFor(args, bench),
-    ],
+    args: ["run", "--allow-all", "--v8-flags=--expose-gc", import.meta.filename!, name, ...args],
     stdin: "null",
     stdout: "inherit",
     stderr: "inherit",

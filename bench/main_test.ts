@@ -72,6 +72,21 @@ Deno.test("bench says how to call it, and what it does not know", async () => {
   assert.match(unknown.stderr, /^Cannot measure "oracle"/);
 });
 
+withPostgres("bench workflow", () => {
+  Deno.test("bench workflow takes long workflows up on SQLite and PostgreSQL, and prints a line for each", async () => {
+    const { success, stdout, stderr } = await bench("workflow", "--steps", "50", "--rounds=2");
+    assert.ok(success, stderr);
+    const lines = stdout.trim().split("\n").map((line) => JSON.parse(line));
+    assert.deepEqual(lines.map(({ bench, steps }) => [bench, steps]), [["workflow.sqlite", 50], [
+      "workflow.postgres",
+      50,
+    ]]);
+    for (const { bars, resumeP50Ms } of lines) assert.ok(resumeP50Ms > 0 && Object.keys(bars).length === 2);
+    const wrong = await bench("workflow", "--steps=0");
+    assert.match(wrong.stderr, /^--steps is 0; use a whole number from 1 on/);
+  });
+});
+
 Deno.test("bench console prints a line for each question, with its bar", async () => {
   const args = ["--store", "sqlite", "--executions", "2000", "--rounds", "2"];
   const { success, stdout, stderr } = await bench("console", ...args);

@@ -109,9 +109,12 @@ export class Pass {
     if (run === null) return false;
     const { clock, logger, settings } = this.#parts;
     const { promise, resolve } = Promise.withResolvers<void>();
-    const cancel = clock.setTimer(settings.leaseMs, resolve);
-    this.#gone.addEventListener("abort", () => resolve(), { once: true });
+    const stop = () => resolve();
+    const cancel = clock.setTimer(settings.leaseMs, stop);
+    this.#gone.addEventListener("abort", stop, { once: true });
     await Promise.race([run.arrival, promise]);
+    // The worker outlives the turn, and so would what listens to its end.
+    this.#gone.removeEventListener("abort", stop);
     cancel();
     if (!run.hasArrived && !this.#gone.aborted) {
       const last = run.plan.steps.at(-1)?.name;
