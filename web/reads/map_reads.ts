@@ -20,6 +20,7 @@ import type {
   Timings,
 } from "../../src/queries.ts";
 import { termsHref } from "../view/href.ts";
+import { byTrouble } from "../view/line_order.ts";
 import {
   type FinishedModel,
   type GroupModel,
@@ -265,7 +266,7 @@ function linesOf({ engine, inProgress, failures, timings, names, now, range }: L
     const moving = models.reduce((sum, step) => sum + step.running + step.compensating, 0);
     return { saga, moving, steps: models, trouble: troubleOf(models, failed, now - RANGES[range], now) };
   });
-  return lines.sort((a, b) => b.trouble - a.trouble || (a.saga < b.saga ? -1 : 1));
+  return lines.sort(byTrouble);
 }
 
 /** Failures by how recent they are, before what is stalled or blocked, before what is only slow. */
@@ -419,6 +420,7 @@ function recentOf(finished: FinishedSince): RecentModel {
   const replayed = new Map(finished.replays.map((replay) => [replay.id, replay]));
   return {
     counts: [...counts.values()],
+    isCut: finished.isCut,
     finished: [
       ...finished.finished,
       ...finished.replays.filter(({ id }) => !finished.finished.some((one) => one.id === id)),

@@ -5,8 +5,9 @@ import { count, relative, since, stepWords } from "./format.ts";
 import { Freshness, type Live } from "./freshness.tsx";
 import { executionHref, query, termsHref } from "./href.ts";
 import { Line } from "./line.tsx";
+import { arranged } from "./line_order.ts";
 import { Mark, type MarkName, State } from "./mark.tsx";
-import { type GroupModel, type Headline, type LineModel, type MapModel, RANGES, type WaitingModel } from "./model.ts";
+import { type GroupModel, type Headline, type MapModel, RANGES, type WaitingModel } from "./model.ts";
 import { Throughput } from "./throughput.tsx";
 import { Troubles } from "./troubles.tsx";
 
@@ -62,7 +63,7 @@ export function MapScreen({ model, live }: MapProps): VNode {
       <Troubles troubles={model.troubles} />
       <div class="lines" id="lines">
         {model.lines.length === 0 ? <p class="empty">No saga is known and none was started yet.</p> : null}
-        {ordered(model.lines, live).map((line) => (
+        {arranged(model.lines, live).map((line) => (
           <Line
             key={line.saga}
             line={line}
@@ -97,13 +98,6 @@ function Ranges({ range: picked }: { readonly range: string }): VNode {
       ))}
     </nav>
   );
-}
-
-function ordered(lines: readonly LineModel[], live: MapLive | null): readonly LineModel[] {
-  if (live === null) return lines;
-  const by = live.order === "name" ? [...lines].sort((a, b) => (a.saga < b.saga ? -1 : 1)) : lines;
-  const isPinned = ({ saga }: LineModel) => live.pinned.includes(saga);
-  return [...by.filter(isPinned), ...by.filter((line) => !isPinned(line))];
 }
 
 function Counts({ counts, range }: { readonly counts: Headline; readonly range: string }): VNode {

@@ -163,6 +163,8 @@ export interface RecentModel {
     readonly failed: number;
     readonly compensated: number;
   }[];
+  /** Whether more ended than were counted. */
+  readonly isCut: boolean;
 }
 
 /** An execution that has ended, with the way that it went. */
