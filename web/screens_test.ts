@@ -552,20 +552,55 @@ Deno.test("an unknown execution is not found, on pages and as data", () =>
     }
   }));
 
-Deno.test("a part that cannot be read leaves the others standing, and says so", () =>
+Deno.test("a part that cannot be read leaves the others standing, and says what is missing and when it worked last", () =>
   inWorld(async (world) => {
     await world.start("o-1");
-    const queries = world.store.queries!;
-    const errorGroups = queries.errorGroups;
-    queries.errorGroups = () => Promise.reject(new Error("disk"));
+    const fail = () => Promise.reject(new Error("disk"));
+    const whole = { ...world.store.queries! };
+    const app = world.console();
+    assert.match(await (await app.request("/")).text(), /No try has failed in 1h.*Nothing is stalled/s);
+    // Longer than anything is kept.
+    await world.clock.advance(10 * 60_000);
+    Object.assign(world.store.queries!, { errorGroups: fail, stalled: fail, throughput: fail });
     try {
-      const response = await world.console().request("/");
+      const response = await app.request("/");
       assert.equal(response.status, 200);
       const page = await response.text();
-      assert.match(page, /Not shown: groups of errors/);
       assert.match(page, /orders\.checkout/);
+      for (const part of ["groups of errors", "what is stalled", "throughput"]) {
+        assert.match(page, new RegExp(`Not shown: ${part}\\. Something went wrong\\. It worked last at 12:00:10 UTC`));
+      }
+      assert.equal(page.match(/Could not be read\. Something went wrong\./g)?.length, 3);
+      // What is missing must not look like nothing.
+      assert.doesNotMatch(page, /No try has failed|Nothing is stalled|0 completed|Nothing needs you/);
+      assert.match(page, /Nobody can say whether anything needs you: groups of errors, throughput could not be read/);
+      assert.match(page, /<b[^>]*>\?<\/b><span>failed in 1h<\/span>/);
+      assert.doesNotMatch(page, /disk/);
+      assert.match(
+        await (await app.request("/map.txt")).text(),
+        /Not shown: throughput\. .* It worked last at 12:00:10 UTC/,
+      );
+      const fresh = await (await world.console().request("/")).text();
+      assert.match(fresh, /It has not worked since the server started/);
     } finally {
-      queries.errorGroups = errorGroups;
+      Object.assign(world.store.queries!, whole);
+    }
+    const after = await (await app.request("/")).text();
+    assert.doesNotMatch(after, /Not shown|Could not be read/);
+  }));
+
+Deno.test("nothing is said of what is on its way where that cannot be read", () =>
+  inWorld(async (world) => {
+    await world.start("o-1");
+    const { inProgress } = world.store.queries!;
+    world.store.queries!.inProgress = () => Promise.reject(new Error("disk"));
+    try {
+      const page = await (await world.console().request("/")).text();
+      assert.match(page, /Nobody can say whether anything needs you: what is in progress could not be read/);
+      assert.match(page, /<b[^>]*>\?<\/b><span>moving<\/span>/);
+      assert.match(page, /\? moving/);
+    } finally {
+      world.store.queries!.inProgress = inProgress;
     }
   }));
 

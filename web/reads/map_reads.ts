@@ -100,6 +100,7 @@ export function mapReads({ engine, queries, settings }: Sources, slow: SlowReads
     throughput: new Kept<Spanned<ThroughputAnswer>>(),
     unserved: new Kept<readonly string[]>(),
   };
+  const workedAt = new Map<string, number>();
 
   /** What was asked for is kept with the time that it is of. */
   async function spanned<Answer>(span: Span, answer: Promise<Answer>): Promise<Spanned<Answer>> {
@@ -134,7 +135,7 @@ export function mapReads({ engine, queries, settings }: Sources, slow: SlowReads
   }
 
   async function map(range: Range, now: number): Promise<MapModel> {
-    const reader = new PartReader(settings.logger);
+    const reader = new PartReader(settings.logger, now, workedAt);
     const span = spanOf(range, now);
     const keeping = { now, ...KEPT_OF_RANGE[range] };
     const asOf = { now, stalledAfterMs: settings.stalledAfterMs };
@@ -190,7 +191,15 @@ export function mapReads({ engine, queries, settings }: Sources, slow: SlowReads
     return {
       now,
       range,
-      verdict: verdictOf({ now, range, counts, lines, groups: linked, unserved }),
+      verdict: verdictOf({
+        now,
+        range,
+        counts,
+        lines,
+        groups: linked,
+        unserved,
+        unread: reader.troubles.map(({ part }) => part),
+      }),
       counts,
       lines,
       throughput: throughputOf(throughput.series, throughput.buckets, throughput.before),

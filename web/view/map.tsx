@@ -7,9 +7,9 @@ import { executionHref, query, termsHref } from "./href.ts";
 import { Line } from "./line.tsx";
 import { arranged } from "./line_order.ts";
 import { Mark, type MarkName, State } from "./mark.tsx";
-import { type GroupModel, type Headline, type MapModel, RANGES, type WaitingModel } from "./model.ts";
+import { type GroupModel, type Headline, type MapModel, RANGES, type Trouble, type WaitingModel } from "./model.ts";
 import { Throughput } from "./throughput.tsx";
-import { Troubles } from "./troubles.tsx";
+import { Troubles, troubleWith, Unread } from "./troubles.tsx";
 
 /** What a browser adds to what the server knows. */
 export interface MapLive extends Live {
@@ -31,6 +31,8 @@ interface MapProps {
 /** The map. */
 export function MapScreen({ model, live }: MapProps): VNode {
   const now = live?.now ?? model.now;
+  const trouble = (part: string) => troubleWith(model.troubles, part);
+  const isStandingRead = trouble("what is in progress") === null;
   return (
     <>
       <div class="head">
@@ -67,6 +69,7 @@ export function MapScreen({ model, live }: MapProps): VNode {
           <Line
             key={line.saga}
             line={line}
+            isStandingRead={isStandingRead}
             now={now}
             range={model.range}
             note={live?.notes.get(line.saga) ?? null}
@@ -76,13 +79,18 @@ export function MapScreen({ model, live }: MapProps): VNode {
         ))}
       </div>
       <div class="head">
-        <Counts counts={model.counts} range={model.range} />
+        <Counts
+          counts={model.counts}
+          range={model.range}
+          isStandingRead={isStandingRead}
+          isChartRead={trouble("throughput") === null}
+        />
         <Key />
       </div>
-      <Throughput series={model.throughput} now={model.now} />
+      <Throughput series={model.throughput} now={model.now} trouble={trouble("throughput")} />
       <div class="two">
-        <Groups groups={model.groups} now={now} range={model.range} />
-        <Waiting rows={model.waiting} total={model.stalled} now={now} />
+        <Groups groups={model.groups} now={now} range={model.range} trouble={trouble("groups of errors")} />
+        <Waiting rows={model.waiting} total={model.stalled} now={now} trouble={trouble("what is stalled")} />
       </div>
     </>
   );
@@ -100,22 +108,28 @@ function Ranges({ range: picked }: { readonly range: string }): VNode {
   );
 }
 
-function Counts({ counts, range }: { readonly counts: Headline; readonly range: string }): VNode {
+function Counts({ counts, range, isStandingRead, isChartRead }: {
+  readonly counts: Headline;
+  readonly range: string;
+  readonly isStandingRead: boolean;
+  readonly isChartRead: boolean;
+}): VNode {
+  const standing = (value: number) => isStandingRead ? value : null;
   return (
     <div class="counts">
-      <Count name="running" value={counts.moving} word="moving" href={termsHref({ status: "running" })} />
+      <Count name="running" value={standing(counts.moving)} word="moving" href={termsHref({ status: "running" })} />
       <Count
         name="compensating"
-        value={counts.compensating}
+        value={standing(counts.compensating)}
         word="compensating"
         href={termsHref({ status: "compensating" })}
       />
-      <Count name="waiting" value={counts.pausing} word="waiting" href={termsHref({ status: "running" })} />
-      <Count name="stalled" value={counts.stalled} word="stalled" href={termsHref({ stalled: "" })} />
-      <Count name="blocked" value={counts.blocked} word="blocked" href={termsHref({ status: "blocked" })} />
+      <Count name="waiting" value={standing(counts.pausing)} word="waiting" href={termsHref({ status: "running" })} />
+      <Count name="stalled" value={standing(counts.stalled)} word="stalled" href={termsHref({ stalled: "" })} />
+      <Count name="blocked" value={standing(counts.blocked)} word="blocked" href={termsHref({ status: "blocked" })} />
       <Count
         name="failed"
-        value={counts.failed}
+        value={isChartRead ? counts.failed : null}
         word={`failed in ${range}`}
         href={termsHref({ status: "failed", since: range })}
       />
@@ -125,14 +139,16 @@ function Counts({ counts, range }: { readonly counts: Headline; readonly range: 
 
 function Count({ name, value, word, href }: {
   readonly name: MarkName;
-  readonly value: number;
+  /** Null: it could not be read. */
+  readonly value: number | null;
   readonly word: string;
   readonly href: string;
 }): VNode {
+  const isSome = value !== null && value > 0;
   return (
     <a href={href}>
-      <Mark name={value === 0 ? "pending" : name} />
-      <b class={value === 0 ? "" : name}>{count(value)}</b>
+      <Mark name={isSome ? name : "pending"} />
+      <b class={isSome ? name : ""}>{value === null ? "?" : count(value)}</b>
       <span>{word}</span>
     </a>
   );
@@ -175,51 +191,56 @@ function Key(): VNode {
   );
 }
 
-function Groups({ groups, now, range }: {
+function Groups({ groups, now, range, trouble }: {
   readonly groups: readonly GroupModel[];
   readonly now: number;
   readonly range: string;
+  readonly trouble: Trouble | null;
 }): VNode {
   return (
     <section class="panel" aria-labelledby="attention">
       <h2 id="attention">Needs attention</h2>
-      {groups.length === 0 ? <p class="quiet">{`No try has failed in ${range}.`}</p> : (
-        <table class="fixed cards">
-          <thead>
-            <tr>
-              <th>Error</th>
-              <th class="c-where">Where</th>
-              <th class="c-tries num">Tries</th>
-              <th class="c-spark">
-                <span class="sr">By time</span>
-              </th>
-              <th class="c-when num">First, last</th>
-            </tr>
-          </thead>
-          <tbody>
-            {groups.map((group) => (
-              <tr key={group.href}>
-                <td class="wide">
-                  <a href={group.href}>{group.error === "" ? "No class" : group.error}</a>
-                  <div class="quiet cut" title={group.message}>{group.message}</div>
-                </td>
-                <td>
-                  {group.saga}
-                  <div class="quiet">{group.direction === "compensate" ? `undo of ${group.step}` : group.step}</div>
-                </td>
-                <td class="num">{count(group.occurrences)}</td>
-                <td>
-                  <Spark values={group.spark} />
-                </td>
-                <td class="num">
-                  {since(group.firstAt, now)}
-                  <div class="quiet">{relative(group.lastAt, now)}</div>
-                </td>
+      {trouble !== null
+        ? <Unread trouble={trouble} />
+        : groups.length === 0
+        ? <p class="quiet">{`No try has failed in ${range}.`}</p>
+        : (
+          <table class="fixed cards">
+            <thead>
+              <tr>
+                <th>Error</th>
+                <th class="c-where">Where</th>
+                <th class="c-tries num">Tries</th>
+                <th class="c-spark">
+                  <span class="sr">By time</span>
+                </th>
+                <th class="c-when num">First, last</th>
               </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
+            </thead>
+            <tbody>
+              {groups.map((group) => (
+                <tr key={group.href}>
+                  <td class="wide">
+                    <a href={group.href}>{group.error === "" ? "No class" : group.error}</a>
+                    <div class="quiet cut" title={group.message}>{group.message}</div>
+                  </td>
+                  <td>
+                    {group.saga}
+                    <div class="quiet">{group.direction === "compensate" ? `undo of ${group.step}` : group.step}</div>
+                  </td>
+                  <td class="num">{count(group.occurrences)}</td>
+                  <td>
+                    <Spark values={group.spark} />
+                  </td>
+                  <td class="num">
+                    {since(group.firstAt, now)}
+                    <div class="quiet">{relative(group.lastAt, now)}</div>
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        )}
     </section>
   );
 }
@@ -246,10 +267,11 @@ function Spark({ values }: { readonly values: readonly number[] }): VNode {
   );
 }
 
-function Waiting({ rows, total, now }: {
+function Waiting({ rows, total, now, trouble }: {
   readonly rows: readonly WaitingModel[];
   readonly total: number;
   readonly now: number;
+  readonly trouble: Trouble | null;
 }): VNode {
   return (
     <section class="panel" aria-labelledby="longest">
@@ -257,39 +279,43 @@ function Waiting({ rows, total, now }: {
         <h2 id="longest">Waiting the longest</h2>
         {total > rows.length ? <a href={termsHref({ stalled: "" })}>{`All ${count(total)}`}</a> : null}
       </div>
-      {rows.length === 0 ? <p class="quiet">Nothing is stalled.</p> : (
-        <table class="fixed cards">
-          <thead>
-            <tr>
-              <th class="c-mark">State</th>
-              <th class="c-where">Where</th>
-              <th>Execution</th>
-              <th class="c-when num">Since</th>
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map((row) => (
-              <tr key={row.id}>
-                <td>
-                  <State name={row.state} />
-                </td>
-                <td>
-                  {row.saga}
-                  <div class="quiet">{stepWords(row.step)}</div>
-                </td>
-                <td class="wide">
-                  <a href={executionHref(row.id)} class="mono cut block" title={row.id}>{row.id}</a>
-                  <div class="quiet cut">{row.resource}</div>
-                </td>
-                <td class="num">
-                  {since(row.progressAt, now)}
-                  <div class="quiet">{relative(row.progressAt, now)}</div>
-                </td>
+      {trouble !== null
+        ? <Unread trouble={trouble} />
+        : rows.length === 0
+        ? <p class="quiet">Nothing is stalled.</p>
+        : (
+          <table class="fixed cards">
+            <thead>
+              <tr>
+                <th class="c-mark">State</th>
+                <th class="c-where">Where</th>
+                <th>Execution</th>
+                <th class="c-when num">Since</th>
               </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
+            </thead>
+            <tbody>
+              {rows.map((row) => (
+                <tr key={row.id}>
+                  <td>
+                    <State name={row.state} />
+                  </td>
+                  <td>
+                    {row.saga}
+                    <div class="quiet">{stepWords(row.step)}</div>
+                  </td>
+                  <td class="wide">
+                    <a href={executionHref(row.id)} class="mono cut block" title={row.id}>{row.id}</a>
+                    <div class="quiet cut">{row.resource}</div>
+                  </td>
+                  <td class="num">
+                    {since(row.progressAt, now)}
+                    <div class="quiet">{relative(row.progressAt, now)}</div>
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        )}
     </section>
   );
 }

@@ -33,6 +33,8 @@ export interface MapModel {
 export interface Trouble {
   readonly part: string;
   readonly message: string;
+  /** When it could be read last, for this or another viewer; null if it never could. */
+  readonly workedAt: number | null;
 }
 
 /** Whether anything needs the viewer, in a sentence whose parts lead to what they speak of. */
