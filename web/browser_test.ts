@@ -13,7 +13,8 @@ const isHere = chromiumPath() !== null;
 if (!isHere) leaveOut(SUITE);
 
 const SCENES = [
-  ["browser_scenes.ts", "the console works in a browser: its screens, flows, policy and accessibility"],
+  ["browser_scenes.ts", "the console works in a browser: its screens and flows"],
+  ["access_scenes.ts", "everybody can use every screen: by keyboard, on a phone, zoomed in, without a script"],
   ["motion_scenes.ts", "what moves on the map moves as it should, and stands still where it should"],
 ] as const;
 

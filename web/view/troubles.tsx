@@ -8,9 +8,9 @@ import type { Trouble } from "./model.ts";
 export function Troubles({ troubles }: { readonly troubles: readonly Trouble[] }): VNode | null {
   if (troubles.length === 0) return null;
   return (
-    <ul class="notice warn" role="status">
-      {troubles.map((trouble) => <li key={trouble.part}>{troubleText(trouble)}</li>)}
-    </ul>
+    <div class="notice warn" role="status">
+      <ul>{troubles.map((trouble) => <li key={trouble.part}>{troubleText(trouble)}</li>)}</ul>
+    </div>
   );
 }
 
