@@ -237,7 +237,7 @@ export function routes(engine: Engine, queries: Queries, settings: ConsoleSettin
   });
 
   app.get("/doctor", async (context) => {
-    const model = await readDoctor(engine, queries, settings);
+    const model = await readDoctor(sources, reachedAs(context));
     return await page(
       context.req.raw,
       (
@@ -249,9 +249,12 @@ export function routes(engine: Engine, queries: Queries, settings: ConsoleSettin
   });
   app.get(
     "/doctor.txt",
-    async (context) => await text(context.req.raw, doctorText(await readDoctor(engine, queries, settings))),
+    async (context) => await text(context.req.raw, doctorText(await readDoctor(sources, reachedAs(context)))),
   );
-  app.get("/doctor.json", async (context) => await json(context.req.raw, await readDoctor(engine, queries, settings)));
+  app.get(
+    "/doctor.json",
+    async (context) => await json(context.req.raw, await readDoctor(sources, reachedAs(context))),
+  );
 
   async function missing(context: Context<Env>): Promise<Response> {
     const back = { href: "executions", word: "To the list of executions" };
@@ -282,6 +285,10 @@ export function routes(engine: Engine, queries: Queries, settings: ConsoleSettin
 }
 
 const NO_EXECUTION = "There is no execution with this id";
+
+function reachedAs(context: Context<Env>): { readonly request: Request; readonly base: string } {
+  return { request: context.req.raw, base: context.env.visit.base };
+}
 
 /** Path and query within the console, as a reference relative to its mount point. */
 function selfOf(context: Context<Env>): string {

@@ -1,7 +1,9 @@
 /** What the screens say, without a script. */
 
 import assert from "node:assert/strict";
+import { Hono } from "hono";
 import { Engine, NonRetryable, saga, StepFailed, workflow } from "../mod.ts";
+import { webConsole } from "./mod.ts";
 import type { DetailModel, ListModel, MapModel, RefreshModel } from "./view/model.ts";
 import { inWorld, NOON, posted, type TestWorld } from "./fixtures/world.ts";
 
@@ -602,6 +604,46 @@ Deno.test("nothing is said of what is on its way where that cannot be read", () 
     } finally {
       world.store.queries!.inProgress = inProgress;
     }
+  }));
+
+Deno.test("the doctor looks at workers, sweeper and indexes, and at how it is reached", () =>
+  inWorld(async (world) => {
+    const doctor = async (app: Pick<ReturnType<TestWorld["console"]>, "request">, path = "/doctor.txt", headers = {}) =>
+      await (await app.request(path, { headers })).text();
+    await world.clock.advance(10_000);
+    const app = world.console();
+    const alone = await doctor(app);
+    for (
+      const line of [
+        /works +Store +memory/,
+        /LOOK HERE +Clock +the store's is .* behind; the engine follows the store's/,
+        /works +Indexes +this store needs none/,
+        /works +Workers +1 alive/,
+        /works +Sweeper +this process has looked for what is due \d s ago/,
+        /works +Address +mounted at \/, found out from the request/,
+        /works +Origin +no proxy is to be seen; actions are taken from http:\/\/localhost/,
+      ]
+    ) assert.match(alone, line);
+    const mounted = new Hono().route("/ops/:team", app);
+    assert.match(await doctor(mounted, "/ops/shop/doctor.txt"), /mounted at \/ops\/shop\/, found out/);
+    assert.match(await doctor(world.console({ basePath: "/w" })), /mounted at \/w\/, by the option basePath/);
+
+    const forwarded = { "x-forwarded-host": "ops.example.org", "x-forwarded-proto": "https, http" };
+    const origin = "https://ops.example.org";
+    assert.match(
+      await doctor(app, "/doctor.txt", forwarded),
+      /LOOK HERE +Origin +a proxy says .* set the option origin/,
+    );
+    assert.match(await doctor(world.console({ origin }), "/doctor.txt", forwarded), /works +Origin .* as expected/);
+    const standard = { forwarded: 'for=10.0.0.1;proto=https;host="ops.example.org"' };
+    assert.match(await doctor(world.console({ origin }), "/doctor.txt", standard), /works +Origin .* as expected/);
+    const nonsense = { "x-forwarded-host": "<script>", "x-forwarded-proto": "https" };
+    assert.match(await doctor(app, "/doctor.txt", nonsense), /LOOK HERE +Origin .* an address that is none/);
+
+    const idle = new Engine({ store: world.store, definitions: [], clock: world.clock });
+    const other = webConsole(idle, { authorize: () => true });
+    assert.match(await doctor(other), /works +Sweeper +no worker in this process, those elsewhere .* 1 alive/);
+    await idle.close();
   }));
 
 Deno.test("the text twins say what the screens say", () =>
