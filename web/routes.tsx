@@ -3,7 +3,7 @@
 import { type Context, Hono } from "hono";
 import type { Engine } from "../src/engine/engine.ts";
 import type { Queries } from "../src/queries.ts";
-import { json, page, problem, refreshed, streamed, text } from "./answer.ts";
+import { goTo, json, page, problem, refreshed, streamed, text } from "./answer.ts";
 import { assetPath } from "./asset_files.ts";
 import type { Visit } from "./console.ts";
 import { act, ACTION_NAMES, isActionName } from "./act.ts";
@@ -82,7 +82,7 @@ export function routes(engine: Engine, queries: Queries, settings: ConsoleSettin
   app.get("/executions", async (context) => {
     const asked = listRequest(context);
     const more = textAt(context, "more").trim();
-    if (more !== "") return context.redirect(await refined(engine, asked, more), 302);
+    if (more !== "") return goTo(await refined(engine, asked, more));
     const model = await readList(sources, asked);
     const { access } = context.env.visit;
     const bulk = (await access.allowed()).filter((one) => one === "retry" || one === "compensate");
@@ -215,7 +215,7 @@ export function routes(engine: Engine, queries: Queries, settings: ConsoleSettin
     }
     const picked = idsAt(context);
     if (picked !== null && picked.length === 0) {
-      return context.redirect(`executions${query({ q: textAt(context, "q") })}`);
+      return goTo(`executions${query({ q: textAt(context, "q") })}`);
     }
     const model = await readBulk(sources, action, { q: textAt(context, "q"), picked });
     return await page(
