@@ -531,8 +531,12 @@ Deno.test("a workflow with a hook, a call, a parallel and a caught failure is sh
     assert.equal(model.output?.text, '{\n  "way": "bus"\n}');
     const page = await (await world.console().request("/executions/t-1")).text();
     assert.match(page, /when completed/);
+    assert.match(page, /<li class="cut">announce<\/li><li/);
+    assert.doesNotMatch(page, /<li class="cut">announce\/result<\/li>/, "a call is drawn twice");
     const child = await read<ListModel>(world, "/api/executions?q=saga:mails.send");
-    assert.equal((await read<DetailModel>(world, `/api/executions/${child.rows[0]!.id}`)).parentId, "t-1");
+    const childId = child.rows[0]!.id;
+    assert.equal((await read<DetailModel>(world, `/api/executions/${childId}`)).parentId, "t-1");
+    assert.ok(page.includes(`Called <a class="mono" href="executions/${encodeURIComponent(childId)}">`), childId);
     await engine.close({ deadline: 1 });
   }));
 
