@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { NonRetryable } from "../mod.ts";
 import { anAttempt } from "../testing/factories.ts";
 import { arrange } from "../testing/query_conformance/suite.ts";
-import { inWorld } from "./fixtures/world.ts";
+import { inWorld, posted } from "./fixtures/world.ts";
 import type { DetailModel, ListModel, MapModel } from "./view/model.ts";
 
 Deno.test("an attempt whose worker vanished is outcome unknown, with its idempotency key", () =>
@@ -135,4 +135,19 @@ Deno.test("what sleeps, waits, is blocked or scheduled has a mark of its own on 
     assert.match(step("ship"), /class="tag blocked".*class="mark blocked".*<span class="sr">blocked/s);
     assert.match(step("reserve"), /class="tag sleeping".*class="mark sleeping".*<span class="sr">sleeping/s);
     assert.doesNotMatch(page, /class="token /);
+  }));
+
+Deno.test("what people did stands on the page, with who it was and why", () =>
+  inWorld(async (world) => {
+    world.reserve = () => {
+      throw new NonRetryable("no");
+    };
+    await world.start("o-1");
+    const app = world.console();
+    assert.doesNotMatch(await (await app.request("/executions/o-1")).text(), /id="operations"/);
+    const response = await app.request("/api/executions/o-1/retry", posted({ reason: "the shelf was filled" }));
+    assert.equal(response.status, 200);
+    const page = await (await app.request("/executions/o-1")).text();
+    const operations = /aria-labelledby="operations".*?<\/section>/s.exec(page)![0];
+    assert.match(operations, />retry<\/td><td>ann<\/td><td>the shelf was filled<\/td>/);
   }));
