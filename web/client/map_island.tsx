@@ -40,7 +40,8 @@ export function MapIsland({ first }: { readonly first: MapModel }): VNode {
           query({
             range,
             since: String(since),
-            replay_from: String(Math.max(0, since - REPLAY_MARGIN_MS)),
+            // What had ended when the page was loaded is not drawn.
+            replay_from: String(Math.max(first.now, since - REPLAY_MARGIN_MS)),
             have: digestsOf(shown.current).slice(0, MAX_HAVE),
           })
         }`,
