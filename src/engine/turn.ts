@@ -40,11 +40,20 @@ export interface TurnHost {
   release(attempt: OpenAttempt): void;
 }
 
+/** What a hint adds to a turn. */
+export interface Hinted {
+  readonly epoch: number;
+  /** The record, which is being read. */
+  readonly loading: Promise<ExecutionRecord | null>;
+  /** Called before the commit that ends an attempt and opens nothing more. */
+  readonly onEnding: (() => void) | undefined;
+}
+
 /** Looks at an execution, and takes it as far as it goes. */
-export async function takeTurn(host: TurnHost, id: string, hintEpoch?: number): Promise<HandlerAnswer> {
-  const record = await host.parts.load(id);
+export async function takeTurn(host: TurnHost, id: string, hinted?: Hinted): Promise<HandlerAnswer> {
+  const record = await (hinted?.loading ?? host.parts.load(id));
   if (record === null) return "done";
-  return await new Turn(host, record).go(null, hintEpoch);
+  return await new Turn(host, record, hinted?.onEnding).go(null, hinted?.epoch);
 }
 
 /** Goes on with an execution whose attempt was opened with `token` when it was inserted. */
@@ -119,14 +128,16 @@ class Turn {
   readonly #host: TurnHost;
   readonly #parts: Parts;
   readonly #startedAt: number;
+  readonly #onEnding: () => void;
   /** Of a workflow: its function, as far as this turn has come with it. */
   readonly #pass: Pass | null;
   #record: ExecutionRecord;
   /** The attempt that a transactional branch has opened as the last of its parallel. */
   #opened: OpenAttempt | null = null;
 
-  constructor(host: TurnHost, record: ExecutionRecord) {
+  constructor(host: TurnHost, record: ExecutionRecord, onEnding = () => {}) {
     this.#host = host;
+    this.#onEnding = onEnding;
     this.#parts = host.parts;
     this.#record = record;
     this.#startedAt = host.parts.clock.now();
@@ -341,6 +352,8 @@ class Turn {
     for (let looks = 1; attempt !== null || looks <= MAX_STALE_LOOKS; looks++) {
       const decided = await this.#decide(this.#record, attempt === null ? null : result, hintEpoch);
       if (decided.kind === "dropped") return decided;
+      // A function may go on after its last commit, and an attempt that was not begun has no lease.
+      if (attempt !== null && this.#pass === null && decided.change.execution.owner === null) this.#onEnding();
       const answer = await this.#commit(decided.change);
       if (answer?.kind === "committed") return this.#written(decided);
       if (answer?.kind === "rejected" && !this.#refusesOutput(answer, decided)) result = this.#rejected(answer, result);
