@@ -14,7 +14,8 @@ import { isOutage, Outage } from "./outage.ts";
 import type { Parts } from "./parts.ts";
 import type { Slots } from "./slots.ts";
 import { Sweeper } from "./sweeper.ts";
-import { takeLost, takeOpened, takeTurn, type TurnHost } from "./turn.ts";
+import { takeLost, takeOpened, takeTurn } from "./turn.ts";
+import type { TurnHost } from "./turn_host.ts";
 
 /** What a worker consumes. */
 export interface PartitionOptions {
