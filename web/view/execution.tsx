@@ -127,8 +127,8 @@ function sentenceCase(text: string, now: number): string {
     const at = Date.parse(iso);
     return `${since(at, now)}${iso.slice(16, 19)} UTC (${relative(at, now)})`;
   });
-  // The name of a worker stays as it is: "web-1/88…".
-  const whole = /^[a-z]+[\s,.]/.test(timed) ? timed.charAt(0).toUpperCase() + timed.slice(1) : timed;
+  // A status is said in words; the name of a worker stays as it is: "web-1/88…".
+  const whole = timed.replace(/^[a-z_]+(?=[\s,.])/, (first) => words(first.charAt(0).toUpperCase() + first.slice(1)));
   return /[.!?]$/.test(whole) ? whole : `${whole}.`;
 }
 

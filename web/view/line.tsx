@@ -26,7 +26,7 @@ export function Line({ line, now, range, note, isPinned, pin }: LineProps): VNod
   return (
     <section class="line" aria-label={line.saga} data-saga={line.saga}>
       <header>
-        <a href={termsHref({ saga: line.saga })}>{line.saga}</a>
+        <a href={termsHref({ saga: line.saga })} title={line.saga}>{line.saga}</a>
         <span class="quiet">
           {count(line.moving)} moving
         </span>
@@ -79,8 +79,8 @@ function Step({ step, saga, now, range }: StepProps): VNode {
           </>
         )}
         <line class="track" x1="0" x2="100%" y1={TRACK_Y} y2={TRACK_Y} />
-        <circle class="stop" cx="4" cy={TRACK_Y} r="3" />
         {step.ages === null ? null : <Density ages={step.ages} />}
+        <circle class="stop" cx="4" cy={TRACK_Y} r="3" />
         {step.compensating > 0 ? <line class="rail" x1="0" x2="100%" y1={RAIL_Y} y2={RAIL_Y} /> : null}
         {forward.map((token, at) => (
           <Token key={token.id} token={token} step={step} now={now} at={at} of={forward.length} />
