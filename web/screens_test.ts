@@ -84,7 +84,7 @@ Deno.test("the map names every mark, keeps its range in the URL, and draws nothi
     for (const mark of ["running", "compensating", "stalled", "blocked", "failed", "just finished"]) {
       assert.match(key, new RegExp(mark));
     }
-    for (const word of ["moving", "compensating", "waiting", "stalled", "blocked", "failed in 24h"]) {
+    for (const word of ["moving", "compensating", "waiting", "stalled", "blocked", "failed in 24 h"]) {
       assert.match(page, new RegExp(`<b[^>]*>[^<]*</b><span>${word}</span>`));
     }
     assert.match(page, /href="\.\/\?range=24h" aria-current="true"/);

@@ -35,6 +35,7 @@ export function MapScreen({ model, live }: MapProps): VNode {
       <div class="head">
         <div role="status">
           <h1 class="verdict">
+            {model.verdict.isCalm ? <Mark name="completed" /> : null}
             {model.verdict.parts.map(({ text, href }, at) =>
               href === null ? <span key={at}>{text}</span> : <a key={at} href={href}>{text}</a>
             )}
@@ -92,11 +93,16 @@ function Ranges({ range: picked }: { readonly range: string }): VNode {
     <nav class="seg" aria-label="Range">
       {Object.keys(RANGES).map((range) => (
         <a key={range} href={`./${query({ range })}`} aria-current={range === picked ? "true" : undefined}>
-          {range.replace(/(\d+)/, "$1 ")}
+          {rangeWords(range)}
         </a>
       ))}
     </nav>
   );
+}
+
+/** "1h" → "1 h" */
+function rangeWords(range: string): string {
+  return range.replace(/(\d+)/, "$1 ");
 }
 
 function ordered(lines: readonly LineModel[], live: MapLive | null): readonly LineModel[] {
@@ -122,7 +128,7 @@ function Counts({ counts, range }: { readonly counts: Headline; readonly range: 
       <Count
         name="failed"
         value={counts.failed}
-        word={`failed in ${range}`}
+        word={`failed in ${rangeWords(range)}`}
         href={termsHref({ status: "failed", since: range })}
       />
     </div>
@@ -198,7 +204,7 @@ function Groups({ groups, now, range }: {
     <section class="panel" aria-labelledby="attention">
       <h2 id="attention">Needs attention</h2>
       {groups.length === 0
-        ? <p class="quiet">{`No try has failed in ${range}.`}</p>
+        ? <p class="quiet">{`No try has failed in ${rangeWords(range)}.`}</p>
         : (
           <table class="fixed cards groups">
             <thead>
