@@ -18,10 +18,30 @@ const PICTURES: Readonly<Record<string, string>> = {
   bad_map_dark_narrow: "docs/console_phone.png",
 };
 const SIZES = { wide: { width: 1366, height: 768 }, narrow: { width: 390, height: 844 } } as const;
+/** What is looked at. An execution that runs does so for a few seconds only: it is looked for anew each time. */
+async function screensOf(find: (q: string) => Promise<string>): Promise<Readonly<Record<string, string>>> {
+  return {
+    map: "",
+    map_7d: "?range=7d",
+    executions: "executions",
+    filtered: "executions?q=status:compensated+error:HttpError&sort=-took",
+    nothing_found: "executions?q=saga:nobody",
+    wrong_filter: "executions?q=colour:red",
+    compensated: `executions/${await find("status:compensated+error:HttpError")}`,
+    running: `executions/${await find("status:running+saga:orders.checkout")}`,
+    workflow: `executions/${await find("saga:trips.book+status:completed+error:NoSeats")}`,
+    waiting: `executions/${await find("step:confirmed+status:running")}`,
+    stalled: `executions/${await find("stalled")}`,
+    confirm: `executions/${await find("step:confirmed+status:running")}/compensate`,
+    bulk: "bulk?action=retry&q=status:failed",
+    doctor: "doctor",
+  };
+}
+
 /** What is seen only after something was done, by the screen on which it is done. */
 const MOMENTS: Readonly<Record<string, { readonly on: string; readonly act: (page: Page) => Promise<unknown> }>> = {
-  dialog: { on: "running", act: (page) => page.click("[aria-label=Actions] a:first-child") },
-  dialog_signal: { on: "waiting", act: (page) => page.click("[aria-label=Actions] a:has-text('Send')") },
+  dialog: { on: "running", act: (page) => confirm(page, "[aria-label=Actions] a:first-child") },
+  dialog_signal: { on: "waiting", act: (page) => confirm(page, "[aria-label=Actions] a:has-text('Send')") },
   keys: { on: "map", act: (page) => page.keyboard.press("?") },
   completion: {
     on: "executions",
@@ -46,6 +66,13 @@ const MOMENTS: Readonly<Record<string, { readonly on: string; readonly act: (pag
   },
 };
 
+/** Once the page is alive, the way to an action leads to a dialog. */
+async function confirm(page: Page, action: string): Promise<void> {
+  await page.waitForSelector(".replay, button:has-text('Copy as JSON')");
+  await page.click(action);
+  await page.waitForSelector("dialog[open]");
+}
+
 if (import.meta.main) {
   const isForDocs = Deno.args.includes("--docs");
   const named = Deno.args.filter((arg) => !arg.startsWith("--"));
@@ -60,24 +87,9 @@ if (import.meta.main) {
       const rows: readonly { readonly id: string }[] = await (await app.request(`/executions.json?q=${q}`)).json();
       return rows[0]?.id ?? "none";
     };
-    const screens: Readonly<Record<string, string>> = {
-      map: "",
-      map_7d: "?range=7d",
-      executions: "executions",
-      filtered: "executions?q=status:compensated+error:HttpError&sort=-took",
-      nothing_found: "executions?q=saga:nobody",
-      wrong_filter: "executions?q=colour:red",
-      compensated: `executions/${await find("status:compensated+error:HttpError")}`,
-      running: `executions/${await find("status:running+saga:orders.checkout")}`,
-      workflow: `executions/${await find("saga:trips.book+status:completed+error:NoSeats")}`,
-      waiting: `executions/${await find("step:confirmed+status:running")}`,
-      stalled: `executions/${await find("stalled")}`,
-      confirm: `executions/${await find("step:confirmed+status:running")}/compensate`,
-      bulk: "bulk?action=retry&q=status:failed",
-      doctor: "doctor",
-    };
     for (const [size, viewport] of Object.entries(SIZES)) {
       for (const theme of ["light", "dark"] as const) {
+        const screens = await screensOf(find);
         const context = await browser.newContext({ viewport, colorScheme: theme });
         const page = await context.newPage();
         const shots = [

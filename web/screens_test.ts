@@ -248,6 +248,9 @@ Deno.test("the list says what is wrong with a filter instead of showing everythi
     assert.equal(response.status, 400);
     const page = await response.text();
     assert.match(page, /There is no condition &quot;colour:&quot;; use saga, status/);
+    // It stands in the field, to be mended there, and does not come back with what is sent instead of it.
+    assert.match(page, /<input name="more"[^>]* value="colour:red"/);
+    assert.match(page, /<input type="hidden" name="q" value(?:="")?\/>/);
     assert.doesNotMatch(page, /executions\/o-1/);
   }));
 

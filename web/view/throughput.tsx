@@ -58,7 +58,12 @@ export function Throughput({ series, now }: { readonly series: Series; readonly 
         {Array.from({ length: LABELS }, (_, label) => {
           const place = Math.round(label * buckets.length / LABELS);
           return (
-            <text key={label} x={percent(place * width)} y={BOTTOM + 14}>
+            <text
+              key={label}
+              class={label % 2 === 1 ? "between" : undefined}
+              x={percent(place * width)}
+              y={BOTTOM + 14}
+            >
               {bucketMs < 3_600_000 ? clock(at(place)).slice(0, 5) : since(at(place), now)}
             </text>
           );
