@@ -90,7 +90,7 @@ export function routes(engine: Engine, queries: Queries, settings: ConsoleSettin
       context.req.raw,
       (
         <Page {...frame(context)} heading="Executions" screen="executions" data={{ model, bulk }}>
-          <ExecutionsScreen model={model} live={null} field={<PlainField />} bulk={bulk} />
+          <ExecutionsScreen model={model} live={null} field={<PlainField q={model.q} />} bulk={bulk} />
         </Page>
       ),
       { status: model.problem === null ? 200 : 400 },

@@ -3,7 +3,7 @@
  * second, outside of Preact: it owns what is in `g.ghosts`, and of the tokens their places only.
  */
 
-import { placeOf } from "../view/position.ts";
+import { LANE_Y, placeOf, RAIL_Y } from "../view/position.ts";
 import type { FinishedModel } from "../view/model.ts";
 import { type Leg, legsFrom, legsOfWay, type Seen } from "./legs.ts";
 import { TOKEN_SHAPES } from "../view/token_shapes.ts";
@@ -13,8 +13,6 @@ const TICK_MS = 250;
 const WAY_TICKS = 4;
 const FLASH_TICKS = 3;
 const SVG = "http://www.w3.org/2000/svg";
-const LANE_Y = 16;
-const RAIL_Y = 40;
 
 interface Ghost {
   readonly saga: string;

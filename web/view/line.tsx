@@ -5,14 +5,10 @@ import { count, duration, stepWords } from "./format.ts";
 import { executionHref, termsHref } from "./href.ts";
 import { Mark, type MarkName } from "./mark.tsx";
 import type { LineModel, StepModel, TokenModel } from "./model.ts";
-import { LATE_AT, MEDIAN_AT, placeOf } from "./position.ts";
+import { LANE_STEP, LANE_TOP, LATE_AT, MEDIAN_AT, placeOf, RAIL_Y, TRACK_Y } from "./position.ts";
 import { TOKEN_SHAPES } from "./token_shapes.ts";
 
 const LANES = 3;
-const LANE_TOP = 6;
-const LANE_STEP = 10;
-const TRACK_Y = 32;
-const RAIL_Y = 40;
 
 interface LineProps {
   readonly line: LineModel;
@@ -30,7 +26,7 @@ export function Line({ line, now, range, note, isPinned, pin }: LineProps): VNod
   return (
     <section class="line" aria-label={line.saga} data-saga={line.saga}>
       <header>
-        <a href={termsHref({ saga: line.saga })}>{line.saga}</a>
+        <a href={termsHref({ saga: line.saga })} title={line.saga}>{line.saga}</a>
         <span class="quiet">
           {count(line.moving)} moving
         </span>
@@ -74,7 +70,7 @@ function Step({ step, saga, now, range }: StepProps): VNode {
   const restBack = step.compensating - backward.length;
   const name = stepWords(step.name);
   return (
-    <div class="step" role="listitem" data-step={step.name}>
+    <div class={isIdle(step) ? "step idle" : "step"} role="listitem" data-step={step.name}>
       <svg role="img" aria-label={describe(step)}>
         {step.timing === null ? null : (
           <>
@@ -83,8 +79,8 @@ function Step({ step, saga, now, range }: StepProps): VNode {
           </>
         )}
         <line class="track" x1="0" x2="100%" y1={TRACK_Y} y2={TRACK_Y} />
-        <line class="edge" x1="0" x2="0" y1="0" y2={TRACK_Y + 3} />
         {step.ages === null ? null : <Density ages={step.ages} />}
+        <circle class="stop" cx="4" cy={TRACK_Y} r="3" />
         {step.compensating > 0 ? <line class="rail" x1="0" x2="100%" y1={RAIL_Y} y2={RAIL_Y} /> : null}
         {forward.map((token, at) => (
           <Token key={token.id} token={token} step={step} now={now} at={at} of={forward.length} />
@@ -190,9 +186,9 @@ function Density({ ages }: { readonly ages: readonly number[] }): VNode {
             key={at}
             x={`${(100 * at / ages.length).toFixed(2)}%`}
             width={`${(100 / ages.length - 0.4).toFixed(2)}%`}
-            y={TRACK_Y - 2}
-            height="4"
-            fill-opacity={(0.2 + 0.8 * value / most).toFixed(2)}
+            y={TRACK_Y - 3}
+            height="6"
+            fill-opacity={(0.3 + 0.7 * value / most).toFixed(2)}
           />
         )
       )}
@@ -200,9 +196,13 @@ function Density({ ages }: { readonly ages: readonly number[] }): VNode {
   );
 }
 
-/** What a drawing says, in words. */
-function describe(step: StepModel): string {
-  const parts = [
+/** Whether there is nothing to be said of it: where there is little room, it is left out. */
+function isIdle(step: StepModel): boolean {
+  return countsOf(step).every(([value]) => value === 0);
+}
+
+function countsOf(step: StepModel): readonly (readonly [number, string])[] {
+  return [
     [step.running, "running"],
     [step.compensating, "compensating"],
     [step.stalled, "stalled"],
@@ -210,8 +210,12 @@ function describe(step: StepModel): string {
     [step.sleeping, "sleeping"],
     [step.waiting, "waiting for a signal"],
     [step.failed, "failed in the range"],
-  ] as const;
-  const said = parts.filter(([value]) => value > 0).map(([value, word]) => `${count(value)} ${word}`);
+  ];
+}
+
+/** What a drawing says, in words. */
+function describe(step: StepModel): string {
+  const said = countsOf(step).filter(([value]) => value > 0).map(([value, word]) => `${count(value)} ${word}`);
   return `${stepWords(step.name)}: ${said.length === 0 ? "nothing" : said.join(", ")}`;
 }
 

@@ -35,6 +35,7 @@ export function MapScreen({ model, live }: MapProps): VNode {
       <div class="head">
         <div role="status">
           <h1 class="verdict">
+            {model.verdict.isCalm ? <Mark name="completed" /> : null}
             {model.verdict.parts.map(({ text, href }, at) =>
               href === null ? <span key={at}>{text}</span> : <a key={at} href={href}>{text}</a>
             )}
@@ -79,7 +80,7 @@ export function MapScreen({ model, live }: MapProps): VNode {
         <Key />
       </div>
       <Throughput series={model.throughput} now={model.now} />
-      <div class="two">
+      <div class="two wide-first">
         <Groups groups={model.groups} now={now} range={model.range} />
         <Waiting rows={model.waiting} total={model.stalled} now={now} />
       </div>
@@ -92,11 +93,16 @@ function Ranges({ range: picked }: { readonly range: string }): VNode {
     <nav class="seg" aria-label="Range">
       {Object.keys(RANGES).map((range) => (
         <a key={range} href={`./${query({ range })}`} aria-current={range === picked ? "true" : undefined}>
-          {range.replace(/(\d+)/, "$1 ")}
+          {rangeWords(range)}
         </a>
       ))}
     </nav>
   );
+}
+
+/** "1h" → "1 h" */
+function rangeWords(range: string): string {
+  return range.replace(/(\d+)/, "$1 ");
 }
 
 function ordered(lines: readonly LineModel[], live: MapLive | null): readonly LineModel[] {
@@ -122,7 +128,7 @@ function Counts({ counts, range }: { readonly counts: Headline; readonly range: 
       <Count
         name="failed"
         value={counts.failed}
-        word={`failed in ${range}`}
+        word={`failed in ${rangeWords(range)}`}
         href={termsHref({ status: "failed", since: range })}
       />
     </div>
@@ -146,12 +152,12 @@ function Count({ name, value, word, href }: {
 
 const KEY: readonly (readonly [MarkName, string])[] = [
   ["running", "running"],
-  ["compensating", "compensating, on the rail"],
+  ["compensating", "compensating"],
   ["stalled", "stalled"],
   ["blocked", "blocked"],
   ["waiting", "waiting for a signal"],
   ["sleeping", "sleeping"],
-  ["failed", "failed tries in the range"],
+  ["failed", "failed tries"],
 ];
 
 function Key(): VNode {
@@ -163,20 +169,28 @@ function Key(): VNode {
           {word}
         </li>
       ))}
-      <li>
+      <li class="drawn">
         <svg class="mark running" viewBox="0 0 12 12" aria-hidden="true">
           <circle cx="6" cy="6" r="4.5" opacity="0.5" />
         </svg>
         just finished
       </li>
-      <li>
+      <li class="drawn">
         <svg width="44" height="10" aria-hidden="true">
-          <rect x="37" width="7" height="9" fill="var(--bay)" />
-          <path d="M0 9.5h44M.5 1v9M26.5 6v4" stroke="var(--edge-strong)" fill="none" />
+          <rect x="37" width="7" height="10" fill="var(--bay)" />
+          <path d="M0 9.5h44M26.5 5v4" stroke="var(--edge-strong)" fill="none" />
         </svg>
         median, 95 %, overdue
       </li>
-      <li>drawn: the oldest, then an even sample</li>
+      <li class="drawn">
+        <svg class="running" width="24" height="10" fill="currentColor" aria-hidden="true">
+          <path d="M0 2h8v6H0z" opacity="0.3" />
+          <path d="M8 2h8v6H8z" opacity="0.6" />
+          <path d="M16 2h8v6h-8z" />
+        </svg>
+        all, by time in the step
+      </li>
+      <li class="drawn">drawn: the oldest, then a sample</li>
     </ul>
   );
 }
@@ -189,43 +203,45 @@ function Groups({ groups, now, range }: {
   return (
     <section class="panel" aria-labelledby="attention">
       <h2 id="attention">Needs attention</h2>
-      {groups.length === 0 ? <p class="quiet">{`No try has failed in ${range}.`}</p> : (
-        <table class="fixed cards">
-          <thead>
-            <tr>
-              <th>Error</th>
-              <th class="c-where">Where</th>
-              <th class="c-tries num">Tries</th>
-              <th class="c-spark">
-                <span class="sr">By time</span>
-              </th>
-              <th class="c-when num">First, last</th>
-            </tr>
-          </thead>
-          <tbody>
-            {groups.map((group) => (
-              <tr key={group.href}>
-                <td class="wide">
-                  <a href={group.href}>{group.error === "" ? "No class" : group.error}</a>
-                  <div class="quiet cut" title={group.message}>{group.message}</div>
-                </td>
-                <td>
-                  {group.saga}
-                  <div class="quiet">{group.direction === "compensate" ? `undo of ${group.step}` : group.step}</div>
-                </td>
-                <td class="num">{count(group.occurrences)}</td>
-                <td>
-                  <Spark values={group.spark} />
-                </td>
-                <td class="num">
-                  {since(group.firstAt, now)}
-                  <div class="quiet">{relative(group.lastAt, now)}</div>
-                </td>
+      {groups.length === 0
+        ? <p class="quiet">{`No try has failed in ${rangeWords(range)}.`}</p>
+        : (
+          <table class="fixed cards groups">
+            <thead>
+              <tr>
+                <th>Error</th>
+                <th class="c-where">Where</th>
+                <th class="c-tries num">Tries</th>
+                <th class="c-spark">
+                  <span class="sr">By time</span>
+                </th>
+                <th class="c-when num">First, last</th>
               </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
+            </thead>
+            <tbody>
+              {groups.map((group) => (
+                <tr key={group.href}>
+                  <td class="wide">
+                    <a href={group.href}>{group.error === "" ? "No class" : group.error}</a>
+                    <div class="quiet cut" title={group.message}>{group.message}</div>
+                  </td>
+                  <td>
+                    {group.saga}
+                    <div class="quiet">{group.direction === "compensate" ? `undo of ${group.step}` : group.step}</div>
+                  </td>
+                  <td class="num tries">{count(group.occurrences)}</td>
+                  <td>
+                    <Spark values={group.spark} />
+                  </td>
+                  <td class="num">
+                    {since(group.firstAt, now)}
+                    <div class="quiet">{relative(group.lastAt, now)}</div>
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        )}
     </section>
   );
 }
@@ -264,7 +280,7 @@ function Waiting({ rows, total, now }: {
         {total > rows.length ? <a href={termsHref({ stalled: "" })}>{`All ${count(total)}`}</a> : null}
       </div>
       {rows.length === 0 ? <p class="quiet">Nothing is stalled.</p> : (
-        <table class="fixed cards">
+        <table class="fixed cards longest">
           <thead>
             <tr>
               <th class="c-mark">State</th>

@@ -1,5 +1,14 @@
 /** Where a token stands in its step. */
 
+/** The upper lane of a step, and how far the others are below each other. */
+export const LANE_TOP = 5;
+export const LANE_STEP = 8;
+/** Where tokens run that go forward one by one: the lane in the middle. */
+export const LANE_Y = LANE_TOP + LANE_STEP;
+/** The line of a step, and below it the one on which tokens go back. */
+export const TRACK_Y = 28;
+export const RAIL_Y = 35;
+
 /** End of the first zone, in percent of the segment: the median. */
 export const MEDIAN_AT = 60;
 /** End of the second zone: the 95th percentile. What is beyond is overdue. */
