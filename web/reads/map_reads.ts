@@ -3,6 +3,7 @@
 import type { Definition } from "../../src/definition/definition.ts";
 import type { Engine } from "../../src/engine/engine.ts";
 import type {
+  Activity,
   ErrorGroup,
   ErrorGroups,
   ExecutionSummary,
@@ -58,6 +59,8 @@ const KEPT_OF_WORKERS: Omit<Keeping, "now"> = { forMs: 5_000, atMostMs: 15_000 }
 const MIN_SAMPLES = 20;
 const OLDEST = 4;
 const SAMPLE = 8;
+/** What is a token on the line. The others stand there as a number, and must not take the place of those that move. */
+const DRAWN: readonly Activity[] = ["running", "compensating", "retrying", "stalled"];
 /** Of those that have just ended, the latest; the others are counted. */
 const MAX_FINISHED = 100;
 
@@ -141,7 +144,7 @@ export function mapReads({ engine, queries, settings }: Sources, slow: SlowReads
     const inProgress = await reader.read<InProgress>(
       "what is in progress",
       { now, steps: [] },
-      () => queries.inProgress({ ...asOf, oldest: OLDEST, sample: SAMPLE }),
+      () => queries.inProgress({ ...asOf, oldest: OLDEST, sample: SAMPLE, drawn: DRAWN }),
     );
     const [throughput, groups, stalled, failures, timings, { names, unserved }] = await Promise.all([
       chart(reader, range, now),
