@@ -35,6 +35,7 @@ import {
   type TokenModel,
 } from "../view/model.ts";
 import { type Keeping, Kept, PartReader } from "./parts.ts";
+import type { Renewals } from "./renewals.ts";
 import { rowMark } from "./row.ts";
 import type { SlowReads } from "./slow_reads.ts";
 import type { Sources } from "./sources.ts";
@@ -93,14 +94,17 @@ interface Spanned<Answer> {
 }
 
 /** Readings of the map of an engine's store. */
-export function mapReads({ engine, queries, settings }: Sources, slow: SlowReads): MapReads {
+export function mapReads(
+  { engine, queries, settings }: Sources,
+  { slow, renewals }: { readonly slow: SlowReads; readonly renewals: Renewals },
+): MapReads {
   const kept = {
-    before: new Kept<ThroughputAnswer>(),
-    failures: new Kept<Failures>(),
-    stalled: new Kept<StalledPage>(),
-    groups: new Kept<Spanned<ErrorGroups>>(),
-    throughput: new Kept<Spanned<ThroughputAnswer>>(),
-    unserved: new Kept<readonly string[]>(),
+    before: new Kept<ThroughputAnswer>(renewals),
+    failures: new Kept<Failures>(renewals),
+    stalled: new Kept<StalledPage>(renewals),
+    groups: new Kept<Spanned<ErrorGroups>>(renewals),
+    throughput: new Kept<Spanned<ThroughputAnswer>>(renewals),
+    unserved: new Kept<readonly string[]>(renewals),
   };
 
   /** What was asked for is kept with the time that it is of. */

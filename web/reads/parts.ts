@@ -3,6 +3,7 @@
 import { isSagaError } from "../../src/errors.ts";
 import type { Logger } from "../../src/logger.ts";
 import type { Trouble } from "../view/model.ts";
+import type { Renewals } from "./renewals.ts";
 
 /** Reads parts and keeps what went wrong. */
 export class PartReader {
@@ -40,7 +41,7 @@ export interface Keeping {
   readonly now: number;
   /** So long it is as good as a new one. */
   readonly forMs: number;
-  /** So long it is given once more, while a new one is read for the next who asks. */
+  /** So long it is given once more, and a new one is read for the next who asks. */
   readonly atMostMs: number;
 }
 
@@ -53,6 +54,11 @@ interface KeptValue<Value> {
 /** Keeps an answer for a while: what changes slowly and costs much, so that nobody waits for it who asks regularly. */
 export class Kept<Value> {
   readonly #values = new Map<string, KeptValue<Value>>();
+  readonly #renewals: Renewals;
+
+  constructor(renewals: Renewals) {
+    this.#renewals = renewals;
+  }
 
   /** The answer that is kept, or a new one. One that failed is not kept. */
   get(key: string, { now, forMs, atMostMs }: Keeping, read: () => Promise<Value>): Promise<Value> {
@@ -67,12 +73,15 @@ export class Kept<Value> {
     }
     if (ageMs >= forMs && !kept.isRenewed) {
       kept.isRenewed = true;
-      const value = read();
       // Kept only once it is there. If it fails, the next who asks tries again, and is told when the old one is too old.
-      value.then(
-        () => this.#values.set(key, { at: now, value, isRenewed: false }),
-        () => kept.isRenewed = false,
-      );
+      this.#renewals.later(async () => {
+        try {
+          const value = await read();
+          this.#values.set(key, { at: now, value: Promise.resolve(value), isRenewed: false });
+        } finally {
+          kept.isRenewed = false;
+        }
+      });
     }
     return kept.value;
   }
