@@ -3,7 +3,6 @@
 import type { Definition } from "../../src/definition/definition.ts";
 import type { Engine } from "../../src/engine/engine.ts";
 import type {
-  Activity,
   ErrorGroup,
   ErrorGroups,
   ExecutionSummary,
@@ -39,6 +38,7 @@ import type { Renewals } from "./renewals.ts";
 import { rowMark } from "./row.ts";
 import type { SlowReads } from "./slow_reads.ts";
 import type { Sources } from "./sources.ts";
+import { type Standing, StandingReader } from "./standing.ts";
 import { verdictOf } from "./verdict.ts";
 
 const MINUTE_MS = 60_000;
@@ -54,14 +54,10 @@ const KEPT_OF_RANGE: Readonly<Record<Range, Omit<Keeping, "now">>> = {
   "7d": { forMs: 60_000, atMostMs: 300_000 },
 };
 /** What was a day ago does not change. */
-const KEPT_OF_BEFORE: Omit<Keeping, "now"> = { forMs: 30_000, atMostMs: 120_000 };
+const KEPT_OF_BEFORE: Omit<Keeping, "now"> = { forMs: 300_000, atMostMs: 900_000 };
 /** Workers tell every few seconds that they live. */
 const KEPT_OF_WORKERS: Omit<Keeping, "now"> = { forMs: 5_000, atMostMs: 15_000 };
 const MIN_SAMPLES = 20;
-const OLDEST = 4;
-const SAMPLE = 8;
-/** What is a token on the line. The others stand there as a number, and must not take the place of those that move. */
-const DRAWN: readonly Activity[] = ["running", "compensating", "retrying", "stalled"];
 /** Of those that have just ended, the latest; the others are counted. */
 const MAX_FINISHED = 100;
 
@@ -106,40 +102,42 @@ export function mapReads(
     throughput: new Kept<Spanned<ThroughputAnswer>>(renewals),
     unserved: new Kept<readonly string[]>(renewals),
   };
+  const standing = new StandingReader(queries, settings.stalledAfterMs);
 
   /** What was asked for is kept with the time that it is of. */
   async function spanned<Answer>(span: Span, answer: Promise<Answer>): Promise<Spanned<Answer>> {
     return { span, answer: await answer };
   }
 
+  /** The same bars a day before. */
+  function before({ from, to, bucketMs }: Span["series"], now: number): Promise<ThroughputAnswer> {
+    const read = () => queries.throughput({ from: from - DAY_MS, to: to - DAY_MS, bucketMs });
+    return kept.before.get(`${from} ${bucketMs}`, { now, ...KEPT_OF_BEFORE }, read);
+  }
+
   /** The bars of the chart, and those of the same time a day before. */
   async function chart(reader: PartReader, range: Range, now: number) {
     const latest = spanOf(range, now);
+    const read = async () => {
+      const bars = await spanned(latest, queries.throughput(latest.series));
+      // Each minute has bars of its own a day before: whoever gets the new ones must not wait for the old.
+      await before(latest.series, now).catch(() => {});
+      return bars;
+    };
     const { span, answer } = await reader.read<Spanned<ThroughputAnswer>>(
       "throughput",
       { span: latest, answer: { buckets: [] } },
-      () =>
-        kept.throughput.get(
-          range,
-          { now, ...KEPT_OF_RANGE[range] },
-          () => spanned(latest, queries.throughput(latest.series)),
-        ),
+      () => kept.throughput.get(range, { now, ...KEPT_OF_RANGE[range] }, read),
     );
-    const { from, to, bucketMs } = span.series;
-    const before = await reader.read<ThroughputAnswer>(
+    const dayBefore = await reader.read<ThroughputAnswer>(
       "throughput of the day before",
       { buckets: [] },
-      () =>
-        kept.before.get(
-          `${from} ${bucketMs}`,
-          { now, ...KEPT_OF_BEFORE },
-          () => queries.throughput({ from: from - DAY_MS, to: to - DAY_MS, bucketMs }),
-        ),
+      () => before(span.series, now),
     );
-    return { series: span.series, buckets: answer.buckets, before: before.buckets };
+    return { series: span.series, buckets: answer.buckets, before: dayBefore.buckets };
   }
 
-  async function map(range: Range, now: number): Promise<MapModel> {
+  async function map(range: Range, { now, answer }: Standing): Promise<MapModel> {
     const reader = new PartReader(settings.logger);
     const span = spanOf(range, now);
     const keeping = { now, ...KEPT_OF_RANGE[range] };
@@ -148,7 +146,7 @@ export function mapReads(
     const inProgress = await reader.read<InProgress>(
       "what is in progress",
       { now, steps: [] },
-      () => queries.inProgress({ ...asOf, oldest: OLDEST, sample: SAMPLE, drawn: DRAWN }),
+      () => answer,
     );
     const [throughput, groups, stalled, failures, timings, { names, unserved }] = await Promise.all([
       chart(reader, range, now),
@@ -215,13 +213,14 @@ export function mapReads(
   }
 
   return {
-    map: async (range) => await map(range, await engine.store.now()),
+    map: async (range) => await map(range, standing.read(await engine.store.now())),
     async refresh(range, since, replayFrom) {
-      const now = await engine.store.now();
+      const moment = standing.read(await engine.store.now(), since);
+      const { now } = moment;
       const upTo = Math.min(since, now);
       const [finished, { now: _now, ...shown }] = await Promise.all([
         queries.finishedSince({ now, since: upTo, replayFrom: Math.min(replayFrom, upTo), limit: MAX_FINISHED }),
-        map(range, now),
+        map(range, moment),
       ]);
       return { now, map: shown, recent: recentOf(finished) };
     },

@@ -47,6 +47,7 @@ export interface Keeping {
 
 interface KeptValue<Value> {
   readonly at: number;
+  readonly until: number;
   readonly value: Promise<Value>;
   isRenewed: boolean;
 }
@@ -60,13 +61,19 @@ export class Kept<Value> {
     this.#renewals = renewals;
   }
 
+  /** How many answers there are. */
+  get size(): number {
+    return this.#values.size;
+  }
+
   /** The answer that is kept, or a new one. One that failed is not kept. */
   get(key: string, { now, forMs, atMostMs }: Keeping, read: () => Promise<Value>): Promise<Value> {
     const kept = this.#values.get(key);
     const ageMs = kept === undefined ? Infinity : Math.abs(now - kept.at);
     if (kept === undefined || ageMs >= atMostMs) {
       const value = read();
-      const fresh = { at: now, value, isRenewed: false };
+      const fresh = { at: now, until: now + atMostMs, value, isRenewed: false };
+      this.#forget(now);
       this.#values.set(key, fresh);
       value.catch(() => this.#values.get(key) === fresh && this.#values.delete(key));
       return value;
@@ -77,12 +84,19 @@ export class Kept<Value> {
       this.#renewals.later(async () => {
         try {
           const value = await read();
-          this.#values.set(key, { at: now, value: Promise.resolve(value), isRenewed: false });
+          this.#values.set(key, { at: now, until: now + atMostMs, value: Promise.resolve(value), isRenewed: false });
         } finally {
           kept.isRenewed = false;
         }
       });
     }
     return kept.value;
+  }
+
+  /** Lets go of what is too old: nobody may ever ask for it again. */
+  #forget(now: number): void {
+    for (const [key, { until }] of this.#values) {
+      if (until <= now) this.#values.delete(key);
+    }
   }
 }

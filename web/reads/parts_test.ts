@@ -34,6 +34,13 @@ Deno.test("Kept keeps no answer that failed, and goes on with the old one until 
   await assert.rejects(kept.get("", { now: 160, ...KEEPING }, fails), /gone/);
 });
 
+Deno.test("Kept lets go of what is too old to be given", async () => {
+  const { kept, read } = counting();
+  const at = (key: string, now: number) => kept.get(key, { now, ...KEEPING }, read);
+  for (let minute = 0; minute < 1_000; minute++) await at(`${minute}`, minute * 60);
+  assert.ok(kept.size < 5, `${kept.size} are kept`);
+});
+
 Deno.test("Renewals read one after the other, whatever becomes of each", async () => {
   const renewals = new Renewals();
   const order: string[] = [];
