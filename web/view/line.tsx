@@ -5,7 +5,7 @@ import { count, duration, stepWords } from "./format.ts";
 import { executionHref, termsHref } from "./href.ts";
 import { Mark, type MarkName } from "./mark.tsx";
 import type { LineModel, StepModel, TokenModel } from "./model.ts";
-import { LANE_STEP, LANE_TOP, LATE_AT, MEDIAN_AT, placeOf, RAIL_Y, TRACK_Y } from "./position.ts";
+import { LANE_STEP, LANE_TOP, LATE_AT, MEDIAN_AT, placeOf, RAIL_Y, shownAt, TRACK_Y } from "./position.ts";
 import { TOKEN_SHAPES } from "./token_shapes.ts";
 
 const LANES = 3;
@@ -159,7 +159,7 @@ interface TokenProps {
 function Token({ token, step, now, at, of }: TokenProps): VNode {
   const back = token.state === "compensating";
   const along = step.timing === null ? 4 + 92 * (at + 0.5) / Math.max(of, 8) : placeOf(now - token.at, step.timing);
-  const x = `${(back ? 100 - along : along).toFixed(1)}%`;
+  const x = shownAt(back ? 100 - along : along);
   const shared = {
     "class": `token ${token.state}`,
     "data-id": token.id,
