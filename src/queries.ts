@@ -80,6 +80,8 @@ export interface Queries {
   timing(options?: TimingOptions): Promise<Timings>;
   /** Names to be completed, and the steps that were seen of each saga. */
   names(options?: NamesOptions): Promise<Names>;
+  /** Names of indexes that are missing, without which questions read whole tables; a store may do without any. */
+  missingIndexes?(): Promise<readonly string[]>;
 }
 
 /** The present, and from when on something counts as stalled. */

@@ -12,12 +12,20 @@ const SUITE = {
 const isHere = chromiumPath() !== null;
 if (!isHere) leaveOut(SUITE);
 
-Deno.test({
-  name: "the console works in a browser: its screens, flows, policy and accessibility",
-  ignore: !isHere,
-  fn: async () => {
-    const scenes = new URL("./fixtures/browser_scenes.ts", import.meta.url).pathname;
-    const { ok, output } = await runDeno(["test", "--allow-all", "--quiet", scenes], { capture: true });
-    assert.ok(ok, output);
-  },
-});
+const SCENES = [
+  ["browser_scenes.ts", "the console works in a browser: its screens and flows"],
+  ["access_scenes.ts", "everybody can use every screen: by keyboard, on a phone, zoomed in, without a script"],
+  ["motion_scenes.ts", "what moves on the map moves as it should, and stands still where it should"],
+] as const;
+
+for (const [file, name] of SCENES) {
+  Deno.test({
+    name,
+    ignore: !isHere,
+    fn: async () => {
+      const scenes = new URL(`./fixtures/${file}`, import.meta.url).pathname;
+      const { ok, output } = await runDeno(["test", "--allow-all", "--quiet", scenes], { capture: true });
+      assert.ok(ok, output);
+    },
+  });
+}

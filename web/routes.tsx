@@ -3,7 +3,7 @@
 import { type Context, Hono } from "hono";
 import type { Engine } from "../src/engine/engine.ts";
 import type { Queries } from "../src/queries.ts";
-import { json, page, problem, refreshed, streamed, text } from "./answer.ts";
+import { goTo, json, page, problem, refreshed, streamed, text } from "./answer.ts";
 import { assetPath } from "./asset_files.ts";
 import type { Visit } from "./console.ts";
 import { act, ACTION_NAMES, isActionName } from "./act.ts";
@@ -88,7 +88,7 @@ export function routes(engine: Engine, queries: Queries, settings: ConsoleSettin
   app.get("/executions", async (context) => {
     const asked = listRequest(context);
     const more = textAt(context, "more").trim();
-    if (more !== "") return context.redirect(await refined(engine, asked, more), 302);
+    if (more !== "") return goTo(await refined(engine, asked, more));
     const model = await readList(sources, asked);
     const { access } = context.env.visit;
     const bulk = (await access.allowed()).filter((one) => one === "retry" || one === "compensate");
@@ -221,7 +221,7 @@ export function routes(engine: Engine, queries: Queries, settings: ConsoleSettin
     }
     const picked = idsAt(context);
     if (picked !== null && picked.length === 0) {
-      return context.redirect(`executions${query({ q: textAt(context, "q") })}`);
+      return goTo(`executions${query({ q: textAt(context, "q") })}`);
     }
     const model = await readBulk(sources, action, { q: textAt(context, "q"), picked });
     return await page(
@@ -243,7 +243,7 @@ export function routes(engine: Engine, queries: Queries, settings: ConsoleSettin
   });
 
   app.get("/doctor", async (context) => {
-    const model = await readDoctor(engine, queries, settings);
+    const model = await readDoctor(sources, reachedAs(context));
     return await page(
       context.req.raw,
       (
@@ -255,9 +255,12 @@ export function routes(engine: Engine, queries: Queries, settings: ConsoleSettin
   });
   app.get(
     "/doctor.txt",
-    async (context) => await text(context.req.raw, doctorText(await readDoctor(engine, queries, settings))),
+    async (context) => await text(context.req.raw, doctorText(await readDoctor(sources, reachedAs(context)))),
   );
-  app.get("/doctor.json", async (context) => await json(context.req.raw, await readDoctor(engine, queries, settings)));
+  app.get(
+    "/doctor.json",
+    async (context) => await json(context.req.raw, await readDoctor(sources, reachedAs(context))),
+  );
 
   async function missing(context: Context<Env>): Promise<Response> {
     const back = { href: "executions", word: "To the list of executions" };
@@ -288,6 +291,10 @@ export function routes(engine: Engine, queries: Queries, settings: ConsoleSettin
 }
 
 const NO_EXECUTION = "There is no execution with this id";
+
+function reachedAs(context: Context<Env>): { readonly request: Request; readonly base: string } {
+  return { request: context.req.raw, base: context.env.visit.base };
+}
 
 /** Path and query within the console, as a reference relative to its mount point. */
 function selfOf(context: Context<Env>): string {

@@ -1,7 +1,9 @@
 /** What the screens say, without a script. */
 
 import assert from "node:assert/strict";
+import { Hono } from "hono";
 import { Engine, NonRetryable, saga, StepFailed, workflow } from "../mod.ts";
+import { webConsole } from "./mod.ts";
 import type { DetailModel, ListModel, MapModel, RefreshModel } from "./view/model.ts";
 import { inWorld, NOON, posted, type TestWorld } from "./fixtures/world.ts";
 
@@ -532,8 +534,12 @@ Deno.test("a workflow with a hook, a call, a parallel and a caught failure is sh
     assert.equal(model.output?.text, '{\n  "way": "bus"\n}');
     const page = await (await world.console().request("/executions/t-1")).text();
     assert.match(page, /when completed/);
+    assert.match(page, /<li class="cut">announce<\/li><li/);
+    assert.doesNotMatch(page, /<li class="cut">announce\/result<\/li>/, "a call is drawn twice");
     const child = await read<ListModel>(world, "/api/executions?q=saga:mails.send");
-    assert.equal((await read<DetailModel>(world, `/api/executions/${child.rows[0]!.id}`)).parentId, "t-1");
+    const childId = child.rows[0]!.id;
+    assert.equal((await read<DetailModel>(world, `/api/executions/${childId}`)).parentId, "t-1");
+    assert.ok(page.includes(`Called <a class="mono" href="executions/${encodeURIComponent(childId)}">`), childId);
     await engine.close({ deadline: 1 });
   }));
 
@@ -555,21 +561,96 @@ Deno.test("an unknown execution is not found, on pages and as data", () =>
     }
   }));
 
-Deno.test("a part that cannot be read leaves the others standing, and says so", () =>
+Deno.test("a part that cannot be read leaves the others standing, and says what is missing and when it worked last", () =>
   inWorld(async (world) => {
     await world.start("o-1");
-    const queries = world.store.queries!;
-    const errorGroups = queries.errorGroups;
-    queries.errorGroups = () => Promise.reject(new Error("disk"));
+    const fail = () => Promise.reject(new Error("disk"));
+    const whole = { ...world.store.queries! };
+    const app = world.console();
+    assert.match(await (await app.request("/")).text(), /No try has failed in 1h.*Nothing is stalled/s);
+    // Longer than anything is kept.
+    await world.clock.advance(10 * 60_000);
+    Object.assign(world.store.queries!, { errorGroups: fail, stalled: fail, throughput: fail });
     try {
-      const response = await world.console().request("/");
+      const response = await app.request("/");
       assert.equal(response.status, 200);
       const page = await response.text();
-      assert.match(page, /Not shown: groups of errors/);
       assert.match(page, /orders\.checkout/);
+      for (const part of ["groups of errors", "what is stalled", "throughput"]) {
+        assert.match(page, new RegExp(`Not shown: ${part}\\. Something went wrong\\. It worked last at 12:00:10 UTC`));
+      }
+      assert.equal(page.match(/Could not be read\. Something went wrong\./g)?.length, 3);
+      // What is missing must not look like nothing.
+      assert.doesNotMatch(page, /No try has failed|Nothing is stalled|0 completed|Nothing needs you/);
+      assert.match(page, /Nobody can say whether anything needs you: groups of errors, throughput could not be read/);
+      assert.match(page, /<b[^>]*>\?<\/b><span>failed in 1h<\/span>/);
+      assert.doesNotMatch(page, /disk/);
+      assert.match(
+        await (await app.request("/map.txt")).text(),
+        /Not shown: throughput\. .* It worked last at 12:00:10 UTC/,
+      );
+      const fresh = await (await world.console().request("/")).text();
+      assert.match(fresh, /It has not worked since the server started/);
     } finally {
-      queries.errorGroups = errorGroups;
+      Object.assign(world.store.queries!, whole);
     }
+    const after = await (await app.request("/")).text();
+    assert.doesNotMatch(after, /Not shown|Could not be read/);
+  }));
+
+Deno.test("nothing is said of what is on its way where that cannot be read", () =>
+  inWorld(async (world) => {
+    await world.start("o-1");
+    const { inProgress } = world.store.queries!;
+    world.store.queries!.inProgress = () => Promise.reject(new Error("disk"));
+    try {
+      const page = await (await world.console().request("/")).text();
+      assert.match(page, /Nobody can say whether anything needs you: what is in progress could not be read/);
+      assert.match(page, /<b[^>]*>\?<\/b><span>moving<\/span>/);
+      assert.match(page, /\? moving/);
+    } finally {
+      world.store.queries!.inProgress = inProgress;
+    }
+  }));
+
+Deno.test("the doctor looks at workers, sweeper and indexes, and at how it is reached", () =>
+  inWorld(async (world) => {
+    const doctor = async (app: Pick<ReturnType<TestWorld["console"]>, "request">, path = "/doctor.txt", headers = {}) =>
+      await (await app.request(path, { headers })).text();
+    await world.clock.advance(10_000);
+    const app = world.console();
+    const alone = await doctor(app);
+    for (
+      const line of [
+        /works +Store +memory/,
+        /LOOK HERE +Clock +the store's is .* behind; the engine follows the store's/,
+        /works +Indexes +this store needs none/,
+        /works +Workers +1 alive/,
+        /works +Sweeper +this process has looked for what is due \d s ago/,
+        /works +Address +mounted at \/, found out from the request/,
+        /works +Origin +no proxy is to be seen; actions are taken from http:\/\/localhost/,
+      ]
+    ) assert.match(alone, line);
+    const mounted = new Hono().route("/ops/:team", app);
+    assert.match(await doctor(mounted, "/ops/shop/doctor.txt"), /mounted at \/ops\/shop\/, found out/);
+    assert.match(await doctor(world.console({ basePath: "/w" })), /mounted at \/w\/, by the option basePath/);
+
+    const forwarded = { "x-forwarded-host": "ops.example.org", "x-forwarded-proto": "https, http" };
+    const origin = "https://ops.example.org";
+    assert.match(
+      await doctor(app, "/doctor.txt", forwarded),
+      /LOOK HERE +Origin +a proxy says .* set the option origin/,
+    );
+    assert.match(await doctor(world.console({ origin }), "/doctor.txt", forwarded), /works +Origin .* as expected/);
+    const standard = { forwarded: 'for=10.0.0.1;proto=https;host="ops.example.org"' };
+    assert.match(await doctor(world.console({ origin }), "/doctor.txt", standard), /works +Origin .* as expected/);
+    const nonsense = { "x-forwarded-host": "<script>", "x-forwarded-proto": "https" };
+    assert.match(await doctor(app, "/doctor.txt", nonsense), /LOOK HERE +Origin .* an address that is none/);
+
+    const idle = new Engine({ store: world.store, definitions: [], clock: world.clock });
+    const other = webConsole(idle, { authorize: () => true });
+    assert.match(await doctor(other), /works +Sweeper +no worker in this process, those elsewhere .* 1 alive/);
+    await idle.close();
   }));
 
 Deno.test("the text twins say what the screens say", () =>

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
 import { Engine, NonRetryable, saga } from "../mod.ts";
 import { sqliteStore } from "../stores/sqlite.ts";
 import { webConsole } from "./mod.ts";
@@ -34,6 +35,26 @@ Deno.test("webConsole() on sqliteStore() shows every screen, and nothing that co
     for (const path of ["/", "/executions", "/executions/o-1", "/doctor", "/bulk?action=retry"]) {
       assert.equal((await app.request(path)).status, 200, path);
     }
+  } finally {
+    await engine.close();
+    await store.close();
+    await Deno.remove(dir, { recursive: true });
+  }
+});
+
+Deno.test("the doctor names an index that is missing", async () => {
+  const dir = await Deno.makeTempDir({ prefix: "leveret-test-" });
+  const path = `${dir}/sagas.sqlite`;
+  const store = sqliteStore({ path });
+  const engine = new Engine({ store, definitions: [] });
+  try {
+    const doctor = async () =>
+      await (await webConsole(engine, { authorize: () => true }).request("/doctor.txt")).text();
+    assert.match(await doctor(), /works +Indexes +all are there/);
+    const database = new DatabaseSync(path);
+    database.exec("drop index saga_executions_ended");
+    database.close();
+    assert.match(await doctor(), /LOOK HERE +Indexes +missing: saga_executions_ended; migrate/);
   } finally {
     await engine.close();
     await store.close();

@@ -4,6 +4,7 @@ import type { DoctorModel } from "./view/doctor.tsx";
 import { cappedCount, clock, count, duration, moment, relative, since, stepWords, words } from "./view/format.ts";
 import { labelOf } from "./view/gantt.tsx";
 import type { DetailModel, ListModel, MapModel, RowModel } from "./view/model.ts";
+import { troubleText } from "./view/troubles.tsx";
 
 /** The map. */
 export function mapText(model: MapModel): string {
@@ -46,7 +47,7 @@ export function mapText(model: MapModel): string {
         row.resource ?? "",
       ]),
     ),
-    ...model.troubles.map(({ part, message }) => `Not shown: ${part}. ${message}`),
+    ...model.troubles.map(troubleText),
   ]);
 }
 

@@ -13,6 +13,9 @@ export function countCases(add: AddQueryCase): void {
   counts(add);
   standing(add);
   late(add);
+  add("missingIndexes() misses none in tables that were made by migrate()", async ({ queries }) => {
+    assert.deepEqual(await queries.missingIndexes?.() ?? [], []);
+  });
 }
 
 function counts(add: AddQueryCase): void {

@@ -5,19 +5,19 @@
 
 import { END_AT, LANE_Y, placeOf, RAIL_Y, shownAt } from "../view/position.ts";
 import type { FinishedModel } from "../view/model.ts";
+import { type Frame, frameAt, TICK_MS } from "./frame.ts";
 import { type Leg, legsFrom, legsOfWay, type Seen } from "./legs.ts";
 import { TOKEN_SHAPES } from "../view/token_shapes.ts";
 
-const TICK_MS = 250;
-/** A whole way takes about a second. */
-const WAY_TICKS = 4;
-const FLASH_TICKS = 3;
 const SVG = "http://www.w3.org/2000/svg";
+/** Replays are paler than what was seen moving. */
+const REPLAY_OPACITY = 0.5;
 
 interface Ghost {
   readonly saga: string;
   readonly legs: readonly Leg[];
   readonly state: string;
+  readonly isReplay: boolean;
   readonly mark: SVGSVGElement;
   /** Ticks until it sets out. */
   wait: number;
@@ -57,12 +57,21 @@ export class Animation {
     readonly seen: Seen | null;
     readonly delayMs: number;
   }): void {
-    const legs = seen === null ? legsOfWay(one) : legsFrom(one, steps, seen);
+    const legs = seen === null ? legsOfWay(one, steps) : legsFrom(one, steps, seen);
     if (legs.length === 0) return;
     const mark = document.createElementNS(SVG, "svg");
-    mark.setAttribute("class", seen === null ? "token ghost" : "token");
+    mark.setAttribute("data-id", one.id);
     mark.append(document.createElementNS(SVG, "path"));
-    this.#ghosts.push({ saga: one.saga, legs, state: one.state, mark, wait: Math.round(delayMs / TICK_MS), age: 0 });
+    const { saga, state } = one;
+    this.#ghosts.push({
+      saga,
+      legs,
+      state,
+      isReplay: seen === null,
+      mark,
+      wait: Math.round(delayMs / TICK_MS),
+      age: 0,
+    });
   }
 
   /** The tokens have been drawn anew. */
@@ -88,25 +97,16 @@ export class Animation {
   /** Whether it is still there afterwards. */
   #step(ghost: Ghost): boolean {
     if (ghost.wait-- > 0) return true;
-    const { legs, mark } = ghost;
-    const isAtEnd = ghost.age >= WAY_TICKS;
-    const along = Math.min(ghost.age / WAY_TICKS, 0.999) * legs.length;
-    const leg = legs[Math.floor(along)]!;
-    const place = isAtEnd ? leg.to : leg.from + (leg.to - leg.from) * (along % 1);
-    const layer = this.#layer(ghost.saga, leg.step);
-    if (layer === null) {
+    const { saga, legs, state, mark } = ghost;
+    const frame = frameAt(legs, state, ghost.age++);
+    const layer = frame === null ? null : this.#layer(saga, frame.step);
+    if (frame === null || layer === null) {
       mark.remove();
       return false;
     }
     if (mark.parentNode !== layer) layer.append(mark);
-    mark.setAttribute("x", `${place.toFixed(1)}%`);
-    mark.setAttribute("y", String(leg.isBack ? RAIL_Y : LANE_Y));
-    shape(mark, leg.isBack ? "compensating" : "running");
-    if (isAtEnd) end(ghost);
-    ghost.age++;
-    if (ghost.age <= WAY_TICKS + FLASH_TICKS) return true;
-    mark.remove();
-    return false;
+    paint(ghost, frame);
+    return true;
   }
 
   #layer(saga: string, step: string): Element | null {
@@ -114,22 +114,12 @@ export class Animation {
   }
 }
 
-/** Completed ones fade, failed ones flash once. */
-function end({ mark, state, age }: Ghost): void {
-  if (state === "failed" || state === "compensation_failed") {
-    shape(mark, "failed");
-    mark.classList.toggle("flash", age === WAY_TICKS);
-    return;
-  }
-  mark.classList.remove("running", "compensating");
-  mark.classList.add(state);
-  mark.setAttribute("opacity", String(1 - (age - WAY_TICKS + 1) / (FLASH_TICKS + 2)));
-}
-
-function shape(mark: SVGSVGElement, name: "running" | "compensating" | "failed"): void {
-  mark.classList.remove("running", "compensating", "failed");
-  mark.classList.add(name);
-  mark.firstElementChild!.setAttribute("d", TOKEN_SHAPES[name]);
+function paint({ mark, isReplay }: Ghost, { x, isBack, shape, look, opacity, isFlash }: Frame): void {
+  mark.setAttribute("class", `token ${isReplay ? "ghost " : ""}${look}${isFlash ? " flash" : ""}`);
+  mark.setAttribute("x", `${x.toFixed(1)}%`);
+  mark.setAttribute("y", String(isBack ? RAIL_Y : LANE_Y));
+  mark.setAttribute("opacity", String(isReplay ? opacity * REPLAY_OPACITY : opacity));
+  mark.firstElementChild!.setAttribute("d", TOKEN_SHAPES[shape]);
 }
 
 function movingToken(mark: SVGElement): MovingToken {

@@ -1,15 +1,19 @@
 /** What has ended since the last refresh: which of it is drawn, and what is said of the rest. */
 
 import { count } from "../view/format.ts";
-import type { LineModel, MapModel, RefreshModel } from "../view/model.ts";
+import type { FinishedModel, LineModel, MapModel, RefreshModel } from "../view/model.ts";
 import { placeOf } from "../view/position.ts";
 import type { Animation } from "./animation.ts";
+import { TICK_MS, WAY_TICKS } from "./frame.ts";
+import type { Seen } from "./legs.ts";
 import type { Gap } from "./refresher.ts";
 
 /** Drawn at once, of those that were not seen moving. */
 const PER_LINE = 8;
 const PER_SCREEN = 24;
 const KEPT_IDS = 2_000;
+/** What a replay takes: the last one is to be over when the next refresh comes. */
+const WAY_MS = WAY_TICKS * TICK_MS;
 
 /** What stands around a refresh. */
 export interface Finishing {
@@ -38,34 +42,68 @@ export function finish(
   for (const { id } of recent.finished) seen.add(id);
   if (seen.size > KEPT_IDS) { for (const id of [...seen].slice(0, seen.size - KEPT_IDS)) seen.delete(id); }
 
+  // How many are drawn of those that are counted.
   const drawn = new Map<string, number>();
-  let replays = 0;
-  if (!isStill) {
-    const replayed = [...fresh].sort((a, b) => a.startedAt - b.startedAt);
-    for (const [at, one] of replayed.entries()) {
-      const line = before.lines.find(({ saga }) => saga === one.saga);
-      if (line === undefined) continue;
-      const place = seenAt(line, one.id, before.now);
-      const already = drawn.get(one.saga) ?? 0;
-      if (place === null && (one.way === null || already >= PER_LINE || replays >= PER_SCREEN)) continue;
-      const delayMs = place !== null ? 0 : at / replayed.length * (intervalMs - 1_200);
-      animation.send(one, { steps: line.steps.map(({ name }) => name), seen: place, delayMs });
-      if (place === null) replays++;
-      // Those that ended before were counted the last time.
-      if (one.finishedAt > before.now) drawn.set(one.saga, already + 1);
-    }
+  for (
+    const { one, steps, seen, delayMs } of isStill
+      ? []
+      : drawnOf(fresh, before.lines, { now: gap === "none" ? now : before.now, intervalMs })
+  ) {
+    animation.send(one, { steps, seen, delayMs });
+    // Those that ended before were counted the last time.
+    if (one.finishedAt > before.now) drawn.set(one.saga, (drawn.get(one.saga) ?? 0) + 1);
   }
   return new Map(recent.counts.flatMap((line): [string, string][] => {
     if (isStill) return [[line.saga, inWords(line)]];
     const rest = line.completed + line.failed + line.compensated - (drawn.get(line.saga) ?? 0);
     if (rest <= 0) return [];
-    const when = gap === "paused"
-      ? "finished while paused"
-      : gap === "hidden"
-      ? "finished while away"
-      : "just finished";
-    return [[line.saga, `+${count(rest)} ${when}`]];
+    return [[line.saga, `+${count(rest)}${recent.isCut ? " and more" : ""} ${WHEN[gap]}`]];
   }));
+}
+
+const WHEN: Readonly<Record<Gap, string>> = {
+  none: "just finished",
+  paused: "finished while paused",
+  hidden: "finished while away",
+  lost: "finished meanwhile",
+};
+
+interface Drawn {
+  readonly one: FinishedModel;
+  readonly steps: readonly string[];
+  /** Where it was seen moving; null if its whole way is replayed. */
+  readonly seen: Seen | null;
+  readonly delayMs: number;
+}
+
+/** What is drawn: all that were seen moving, at once, and a few replays one after the other, as they started. */
+function drawnOf(
+  fresh: readonly FinishedModel[],
+  before: readonly LineModel[],
+  { now, intervalMs }: {
+    /** When the lines were as they stand there: tokens move on between two refreshes, but not over a pause. */
+    readonly now: number;
+    readonly intervalMs: number;
+  },
+): readonly Drawn[] {
+  const lines = new Map(before.map((line) => [line.saga, line]));
+  const all = fresh.toSorted((a, b) => a.startedAt - b.startedAt).flatMap((one) => {
+    const line = lines.get(one.saga);
+    if (line === undefined) return [];
+    return [{ one, steps: line.steps.map(({ name }) => name), seen: seenAt(line, one.id, now), delayMs: 0 }];
+  });
+  const inLine = new Map<string, number>();
+  const replays = all.filter(({ one: { saga, way }, seen }) => {
+    const already = inLine.get(saga) ?? 0;
+    if (seen !== null || way === null || already >= PER_LINE) return false;
+    inLine.set(saga, already + 1);
+    return true;
+  }).slice(0, PER_SCREEN);
+  const everyMs = (intervalMs - WAY_MS) / Math.max(1, replays.length);
+  return [
+    ...all.filter(({ seen }) => seen !== null),
+    ...replays.map((one, at) => ({ ...one, delayMs: at * everyMs })),
+  ];
 }
 
 function inWords({ completed, failed, compensated }: RefreshModel["recent"]["counts"][number]): string {
@@ -74,7 +112,7 @@ function inWords({ completed, failed, compensated }: RefreshModel["recent"]["cou
   return said.length === 0 ? "" : `+${said.join(" · ")}`;
 }
 
-function seenAt(line: LineModel, id: string, now: number) {
+function seenAt(line: LineModel, id: string, now: number): Seen | null {
   for (const step of line.steps) {
     const token = step.tokens.find((one) => one.id === id);
     if (token === undefined) continue;

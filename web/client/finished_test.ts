@@ -34,7 +34,7 @@ function quick(at: number): FinishedModel {
 }
 
 function recentOf(finished: readonly FinishedModel[], completed = finished.length): RecentModel {
-  return { finished, counts: [{ saga: "orders", completed, failed: 0, compensated: 0 }] };
+  return { finished, counts: [{ saga: "orders", completed, failed: 0, compensated: 0 }], isCut: false };
 }
 
 function finishing(more: Partial<Finishing> = {}) {
@@ -67,7 +67,8 @@ Deno.test("finish() replays eight of a line, staggered in the order of their sta
   const notes = finish({ now: NOW, recent: recentOf(finished, 30) }, BEFORE, options);
   assert.deepEqual(sent.map(({ id }) => id), Array.from({ length: 8 }, (_, at) => `quick-${at}`));
   assert.ok(sent.every(({ delayMs }, at) => at === 0 || delayMs > sent[at - 1]!.delayMs));
-  assert.ok(sent.at(-1)!.delayMs < 5_000);
+  // Over all of the interval, and the last one is over when the next refresh comes.
+  assert.deepEqual([sent[1]!.delayMs, sent.at(-1)!.delayMs], [500, 3_500]);
   assert.deepEqual([...notes], [["orders", "+22 just finished"]]);
 });
 
@@ -86,7 +87,7 @@ Deno.test("finish() draws what was written late, and does not count it", () => {
   assert.deepEqual([...notes], [["orders", "+8 just finished"]]);
 });
 
-for (const [gap, words] of [["paused", "while paused"], ["hidden", "while away"]] as const) {
+for (const [gap, words] of [["paused", "while paused"], ["hidden", "while away"], ["lost", "meanwhile"]] as const) {
   Deno.test(`finish() draws the last interval only after a pause, and says of the rest: ${words}`, () => {
     const { sent, options } = finishing({ gap });
     const old = { ...quick(0), id: "old", finishedAt: NOW - 60_000 };
@@ -98,7 +99,73 @@ for (const [gap, words] of [["paused", "while paused"], ["hidden", "while away"]
 
 Deno.test("finish() moves nothing where nothing may move, and sums up each line", () => {
   const { sent, options } = finishing({ isStill: true });
-  const recent = { finished: [quick(0)], counts: [{ saga: "orders", completed: 3, failed: 1, compensated: 0 }] };
+  const counts = [{ saga: "orders", completed: 3, failed: 1, compensated: 0 }];
+  const recent = { finished: [quick(0)], counts, isCut: false };
   assert.deepEqual([...finish({ now: NOW, recent }, BEFORE, options)], [["orders", "+3 completed · 1 failed"]]);
   assert.deepEqual(sent, []);
+});
+
+Deno.test("finish() replays 24 on a screen, and counts the rest of each line", () => {
+  const { sent, options } = finishing();
+  const sagas = ["a", "b", "c", "d"];
+  const before = { now: BEFORE.now, lines: sagas.map(lineOf) };
+  const finished = Array.from({ length: 40 }, (_, at) => ({ ...quick(at), saga: sagas[at % 4]! }));
+  const counts = sagas.map((saga) => ({ saga, completed: 10, failed: 0, compensated: 0 }));
+  const notes = finish({ now: NOW, recent: { finished, counts, isCut: false } }, before, options);
+  assert.equal(sent.length, 24);
+  assert.deepEqual([...notes], sagas.map((saga) => [saga, "+4 just finished"]));
+});
+
+Deno.test("finish() lets all that were seen moving run on, beside the replays, and starts them where they are by now", () => {
+  const line = lineOf("orders");
+  const step = line.steps[0]!;
+  const ids = Array.from({ length: 12 }, (_, at) => `seen-${at}`);
+  const tokens = ids.map((id) => ({ id, state: "running", at: NOW - 6_000 } as const));
+  const lines = [{ ...line, steps: [{ ...step, timing: { p50: 12_000, p95: 20_000 }, tokens }] }];
+  const places: (number | undefined)[] = [];
+  const { sent, options } = finishing();
+  const animation: Finishing["animation"] = {
+    clear() {},
+    send(one, more) {
+      if (more.seen !== null) places.push(more.seen.x);
+      options.animation.send(one, more);
+    },
+  };
+  const finished = [
+    ...ids.map((id, at) => ({ ...quick(at), id, way: null })),
+    ...Array.from({ length: 9 }, (_, at) => quick(at)),
+  ];
+  const notes = finish({ now: NOW, recent: recentOf(finished) }, { now: BEFORE.now, lines }, { ...options, animation });
+  assert.equal(sent.filter(({ isSeen }) => isSeen).length, 12);
+  assert.equal(sent.filter(({ isSeen }) => !isSeen).length, 8);
+  assert.deepEqual([...notes], [["orders", "+1 just finished"]]);
+  // Half of the median is over by now; when it was drawn, a twelfth was.
+  assert.deepEqual(new Set(places), new Set([31.25]));
+});
+
+Deno.test("finish() replays at most eight of a line of what was written late, too", () => {
+  const { sent, options } = finishing();
+  const late = Array.from({ length: 12 }, (_, at) => ({ ...quick(at), finishedAt: BEFORE.now - 1 }));
+  const notes = finish({ now: NOW, recent: recentOf(late, 0) }, BEFORE, options);
+  assert.equal(sent.length, 8);
+  assert.equal(notes.size, 0);
+});
+
+Deno.test("finish() says that there were more where not all were counted", () => {
+  const { options } = finishing({ gap: "paused" });
+  const recent = { ...recentOf([], 10_000), isCut: true };
+  assert.deepEqual([...finish({ now: NOW, recent }, BEFORE, options)], [[
+    "orders",
+    "+10,000 and more finished while paused",
+  ]]);
+});
+
+Deno.test("finish() forgets what was on its way when there was a gap, and does not otherwise", () => {
+  const cleared: string[] = [];
+  for (const gap of ["none", "paused", "hidden", "lost"] as const) {
+    const { options } = finishing({ gap });
+    const animation = { ...options.animation, clear: () => void cleared.push(gap) };
+    finish({ now: NOW, recent: recentOf([]) }, BEFORE, { ...options, animation });
+  }
+  assert.deepEqual(cleared, ["paused", "hidden", "lost"]);
 });

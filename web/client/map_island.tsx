@@ -6,6 +6,7 @@ import { query } from "../view/href.ts";
 import { MapScreen } from "../view/map.tsx";
 import { type LineModel, type MapModel, type Range, RANGES, type RefreshModel } from "../view/model.ts";
 import { changed, digestsOf } from "../view/changes.ts";
+import { byTrouble, inOrderOf } from "../view/line_order.ts";
 import { Animation } from "./animation.ts";
 import { finish } from "./finished.ts";
 import { keep, kept } from "./kept_choices.ts";
@@ -47,7 +48,8 @@ export function MapIsland({ first }: { readonly first: MapModel }): VNode {
       take(news, { now, gap }) {
         setTrouble(null);
         if (news === null) {
-          setModel((before) => ({ ...before, now }));
+          // What was held in its place by the pointer may have been let go.
+          setModel((before) => ({ ...before, now, lines: inPlace(before.lines.toSorted(byTrouble), before.lines) }));
           setNotes(new Map());
           return;
         }
@@ -119,7 +121,5 @@ function motion(): () => boolean {
 function inPlace(next: readonly LineModel[], before: readonly LineModel[]): readonly LineModel[] {
   const lines = document.getElementById("lines");
   const isHeld = lines !== null && (lines.matches(":hover") || lines.contains(document.activeElement));
-  if (!isHeld) return next;
-  const place = new Map(before.map(({ saga }, at) => [saga, at]));
-  return [...next].sort((a, b) => (place.get(a.saga) ?? Infinity) - (place.get(b.saga) ?? Infinity));
+  return isHeld ? inOrderOf(next, before) : next;
 }

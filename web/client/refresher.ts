@@ -7,14 +7,14 @@ export interface RefresherOptions<Model> {
   readonly now: number;
   /** What to ask for; null for nothing at the moment. */
   address(since: number): string | null;
-  /** What has come; null if nothing has changed. `pauseMs` is how long nobody had asked. */
+  /** What has come; null if nothing has changed. `gap` is why nobody had asked for longer than the interval. */
   take(model: Model | null, news: { readonly now: number; readonly gap: Gap }): void;
   /** What went wrong. */
   fail(message: string): void;
 }
 
-/** Why more time lies between two answers than the interval. */
-export type Gap = "none" | "paused" | "hidden";
+/** Why more time lies between two answers than the interval: the viewer paused, was elsewhere, or nothing answered. */
+export type Gap = "none" | "paused" | "hidden" | "lost";
 
 /** Keeps a page up to date. */
 export class Refresher<Model extends { readonly now: number }> {
@@ -34,10 +34,11 @@ export class Refresher<Model extends { readonly now: number }> {
     this.#now = options.now;
     this.#gap = options.interval === 0 ? "paused" : "none";
     document.addEventListener("visibilitychange", () => {
-      if (document.hidden) {
-        clearTimeout(this.#timer);
-        if (this.#interval > 0) this.#gap = "hidden";
-      } else if (this.#interval > 0) void this.refresh();
+      if (document.hidden) clearTimeout(this.#timer);
+      else if (this.#interval > 0) {
+        this.#gap = "hidden";
+        void this.refresh();
+      }
     });
     this.#plan();
   }
@@ -74,43 +75,20 @@ export class Refresher<Model extends { readonly now: number }> {
   async #ask(): Promise<void> {
     const address = this.#options.address(this.#now);
     if (address === null) return;
-    const headers = this.#etag === null ? {} : { "if-none-match": this.#etag };
-    const answer = await answerOf(address, headers);
-    if (answer === null) {
-      this.#options.fail("The server does not answer.");
-      return;
-    }
-    const { response, body } = answer;
-    if (response.status === 401 || response.status === 403 || response.redirected) {
-      this.#options.fail("You are signed out: sign in again, then reload this page.");
-      return;
-    }
-    if (response.status === 304) {
-      this.#set(Number(response.headers.get("x-leveret-now")));
-      this.#options.take(null, { now: this.#now, gap: this.#taken() });
-      return;
-    }
-    if (!response.ok || body === null) {
-      const { error } = (body ?? {}) as { readonly error?: string };
-      this.#options.fail(
-        error === undefined ? "Something else than the console answers." : `The server says: ${error}`,
-      );
-      return;
-    }
-    this.#etag = response.headers.get("etag");
-    this.#set((body as Model).now);
-    this.#options.take(body as Model, { now: this.#now, gap: this.#taken() });
-  }
-
-  #set(now: number): void {
-    this.#now = now;
-    this.#at = performance.now();
-  }
-
-  #taken(): Gap {
+    // What lay between this question and the one before: what comes while it is under way belongs to the next.
     const gap = this.#gap;
     this.#gap = "none";
-    return gap;
+    const headers = this.#etag === null ? {} : { "if-none-match": this.#etag };
+    const told = outcomeOf<Model>(await answerOf(address, headers));
+    if (told.kind === "failed") {
+      if (this.#gap === "none") this.#gap = gap === "none" ? "lost" : gap;
+      this.#options.fail(told.message);
+      return;
+    }
+    if (told.kind === "changed") this.#etag = told.etag;
+    this.#now = told.kind === "changed" ? told.model.now : told.now;
+    this.#at = performance.now();
+    this.#options.take(told.kind === "changed" ? told.model : null, { now: this.#now, gap });
   }
 
   #plan(): void {
@@ -119,6 +97,25 @@ export class Refresher<Model extends { readonly now: number }> {
       this.#timer = setTimeout(() => void this.refresh(), this.#interval * 1_000);
     }
   }
+}
+
+type Outcome<Model> =
+  | { readonly kind: "changed"; readonly model: Model; readonly etag: string | null }
+  | { readonly kind: "same"; readonly now: number }
+  | { readonly kind: "failed"; readonly message: string };
+
+function outcomeOf<Model>(answer: Awaited<ReturnType<typeof answerOf>>): Outcome<Model> {
+  if (answer === null) return { kind: "failed", message: "The server does not answer." };
+  const { response, body } = answer;
+  const { status, headers, ok, redirected } = response;
+  if (status === 401 || status === 403 || redirected) {
+    return { kind: "failed", message: "You are signed out: sign in again, then reload this page." };
+  }
+  if (status === 304) return { kind: "same", now: Number(headers.get("x-leveret-now")) };
+  if (ok && body !== null) return { kind: "changed", model: body as Model, etag: headers.get("etag") };
+  const { error } = (body ?? {}) as { readonly error?: string };
+  const message = error === undefined ? "Something else than the console answers." : `The server says: ${error}`;
+  return { kind: "failed", message };
 }
 
 /** The answer and what it carries, null if that is no JSON; null as a whole if none has come. */

@@ -32,8 +32,8 @@ export type DetailReads = (id: string, allowed: readonly ConsoleAction[]) => Pro
 
 /** Readings of single executions. */
 export function detailReads({ engine, queries, settings }: Sources, slow: SlowReads): DetailReads {
+  const workedAt = new Map<string, number>();
   return async (id, allowed) => {
-    const reader = new PartReader(settings.logger);
     const [now, [record], page] = await Promise.all([
       engine.store.now(),
       engine.store.load([id]),
@@ -43,6 +43,7 @@ export function detailReads({ engine, queries, settings }: Sources, slow: SlowRe
     ]);
     const summary = page.rows[0];
     if (record === null || record === undefined || summary === undefined) return null;
+    const reader = new PartReader(settings.logger, now, workedAt);
     const { execution } = record;
     const { resourceType, resourceId } = execution;
     const [operations, explanation, others, timings, names] = await Promise.all([

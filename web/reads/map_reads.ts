@@ -20,6 +20,7 @@ import type {
   Timings,
 } from "../../src/queries.ts";
 import { termsHref } from "../view/href.ts";
+import { byTrouble } from "../view/line_order.ts";
 import {
   type FinishedModel,
   type GroupModel,
@@ -103,6 +104,7 @@ export function mapReads(
     unserved: new Kept<readonly string[]>(renewals),
   };
   const standing = new StandingReader(queries, settings.stalledAfterMs);
+  const workedAt = new Map<string, number>();
 
   /** What was asked for is kept with the time that it is of. */
   async function spanned<Answer>(span: Span, answer: Promise<Answer>): Promise<Spanned<Answer>> {
@@ -138,7 +140,7 @@ export function mapReads(
   }
 
   async function map(range: Range, { now, answer }: Standing): Promise<MapModel> {
-    const reader = new PartReader(settings.logger);
+    const reader = new PartReader(settings.logger, now, workedAt);
     const span = spanOf(range, now);
     const keeping = { now, ...KEPT_OF_RANGE[range] };
     const asOf = { now, stalledAfterMs: settings.stalledAfterMs };
@@ -194,7 +196,15 @@ export function mapReads(
     return {
       now,
       range,
-      verdict: verdictOf({ now, range, counts, lines, groups: linked, unserved }),
+      verdict: verdictOf({
+        now,
+        range,
+        counts,
+        lines,
+        groups: linked,
+        unserved,
+        unread: reader.troubles.map(({ part }) => part),
+      }),
       counts,
       lines,
       throughput: throughputOf(throughput.series, throughput.buckets, throughput.before),
@@ -271,7 +281,7 @@ function linesOf({ engine, inProgress, failures, timings, names, now, range }: L
     const moving = models.reduce((sum, step) => sum + step.running + step.compensating, 0);
     return { saga, moving, steps: models, trouble: troubleOf(models, failed, now - RANGES[range], now) };
   });
-  return lines.sort((a, b) => b.trouble - a.trouble || (a.saga < b.saga ? -1 : 1));
+  return lines.sort(byTrouble);
 }
 
 /** Failures by how recent they are, before what is stalled or blocked, before what is only slow. */
@@ -425,6 +435,7 @@ function recentOf(finished: FinishedSince): RecentModel {
   const replayed = new Map(finished.replays.map((replay) => [replay.id, replay]));
   return {
     counts: [...counts.values()],
+    isCut: finished.isCut,
     finished: [
       ...finished.finished,
       ...finished.replays.filter(({ id }) => !finished.finished.some((one) => one.id === id)),

@@ -9,11 +9,16 @@ import type { Renewals } from "./renewals.ts";
 export class PartReader {
   readonly troubles: Trouble[] = [];
   readonly #logger: Logger;
+  readonly #now: number;
+  readonly #workedAt: Map<string, number>;
   #failed: unknown = null;
   #succeeded = false;
 
-  constructor(logger: Logger) {
+  /** `workedAt` is kept from one reading to the next: when each part could be read last. */
+  constructor(logger: Logger, now: number, workedAt: Map<string, number>) {
     this.#logger = logger;
+    this.#now = now;
+    this.#workedAt = workedAt;
   }
 
   /** What `read` gives, or the substitute if it fails. */
@@ -21,11 +26,13 @@ export class PartReader {
     try {
       const value = await read();
       this.#succeeded = true;
+      this.#workedAt.set(part, this.#now);
       return value;
     } catch (error) {
       this.#failed = error;
       this.#logger.error(`The console could not read ${part}: ${error}`);
-      this.troubles.push({ part, message: isSagaError(error) ? error.message : "Something went wrong" });
+      const message = isSagaError(error) ? error.message : "Something went wrong";
+      this.troubles.push({ part, message, workedAt: this.#workedAt.get(part) ?? null });
       return substitute;
     }
   }

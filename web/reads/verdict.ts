@@ -14,15 +14,25 @@ export interface Evidence {
   readonly groups: readonly (ErrorGroup & { readonly href: string })[];
   /** Partitions in which something is in progress and that no live worker serves. */
   readonly unserved: readonly string[];
+  /** What could not be read. */
+  readonly unread: readonly string[];
 }
+
+/** Without these nobody can say that nothing is wrong. */
+const NEEDED = ["what is in progress", "groups of errors", "throughput", "workers"];
 
 const WORDS: Readonly<Record<Range, string>> = { "1h": "1 h", "24h": "24 h", "7d": "7 d" };
 
 /** The verdict: at most three things, the worst first. */
 export function verdictOf(evidence: Evidence): Verdict {
   const parts = [...failing(evidence), ...stalled(evidence), ...blocked(evidence), ...unserved(evidence)];
-  const { counts, range } = evidence;
+  const { counts, range, unread } = evidence;
   if (parts.length > 0) return { isCalm: false, parts: [{ text: "Needs you: ", href: null }, ...parts] };
+  const missing = NEEDED.filter((part) => unread.includes(part));
+  if (missing.length > 0) {
+    const text = `Nobody can say whether anything needs you: ${missing.join(", ")} could not be read.`;
+    return { isCalm: false, parts: [{ text, href: null }] };
+  }
   const failed = counts.failed === 0 ? "0 failed" : `${count(counts.failed)} failed`;
   const text = `Nothing needs you. ${count(counts.moving)} moving, ${count(counts.stalled)} stalled, ${failed} in ${
     WORDS[range]

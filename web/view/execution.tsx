@@ -257,6 +257,14 @@ function Outcome({ row, now }: { readonly row: AttemptModel; readonly now: numbe
           </p>
         )
         : null}
+      {row.kind === "call" && row.status === "succeeded"
+        ? (
+          <p>
+            {"Called "}
+            <a class="mono" href={executionHref(row.key)}>{row.key}</a>
+          </p>
+        )
+        : null}
       {row.errorClass === null && row.errorMessage === null ? null : (
         <p>
           <strong>{row.errorClass}</strong>

@@ -45,13 +45,39 @@ export function stretchesOf(
   });
 }
 
+/** What one bar stands for. */
+export interface Bar {
+  /** The attempt that says how it ended. */
+  readonly row: AttemptModel;
+  readonly label: string;
+  readonly from: number;
+  /** Null: it goes on. */
+  readonly to: number | null;
+}
+
+/** A bar for each attempt; one for a call and its result, which are two attempts of one thing. */
+export function barsOf(attempts: readonly AttemptModel[]): readonly Bar[] {
+  const bars: Bar[] = [];
+  for (const row of attempts) {
+    const { startedAt: from, finishedAt: to } = row;
+    const call = row.kind !== "call_result"
+      ? -1
+      : bars.findLastIndex((bar) =>
+        bar.row.kind === "call" && `${bar.row.step}/result` === row.step && bar.row.epoch === row.epoch
+      );
+    if (call < 0) bars.push({ row, label: labelOf(row), from, to });
+    else bars[call] = { ...bars[call]!, row, to };
+  }
+  return bars;
+}
+
 /** Attempts as bars below each other. */
 export function Gantt(
   { attempts, now }: { readonly attempts: readonly AttemptModel[]; readonly now: number },
 ): VNode | null {
-  const shown = attempts.slice(-MAX_ROWS);
+  const shown = barsOf(attempts).slice(-MAX_ROWS);
   if (shown.length === 0) return null;
-  const stretches = stretchesOf(shown.map((row) => ({ from: row.startedAt, to: row.finishedAt ?? now })));
+  const stretches = stretchesOf(shown.map(({ from, to }) => ({ from, to: to ?? now })));
   const height = TOP + shown.length * ROW + 4;
   const x = (at: number) => {
     const stretch = stretches.findLast(({ from }) => at >= from) ?? stretches[0]!;
@@ -61,26 +87,26 @@ export function Gantt(
   return (
     <div class="gantt">
       <ul aria-hidden="true">
-        {shown.map((row) => (
-          <li key={row.id} class={row.direction === "compensate" ? "cut quiet" : "cut"}>{labelOf(row)}</li>
+        {shown.map(({ row, label }) => (
+          <li key={row.id} class={row.direction === "compensate" ? "cut quiet" : "cut"}>{label}</li>
         ))}
       </ul>
       <svg class="chart" height={height} role="img" aria-label="Attempts by time; the table below says the same">
         <Axis stretches={stretches} height={height} />
-        {shown.map((row, at) => {
-          const from = x(row.startedAt);
+        {shown.map(({ row, label, from: startedAt, to }, at) => {
+          const from = x(startedAt);
           return (
             <rect
               key={row.id}
-              class={`${attemptMark(row)} ${row.finishedAt === null || row.status === "abandoned" ? "open" : "s"}`}
+              class={`${attemptMark(row)} ${to === null || row.status === "abandoned" ? "open" : "s"}`}
               x={`${from.toFixed(3)}%`}
-              width={`${Math.max(0.4, x(row.finishedAt ?? now) - from).toFixed(3)}%`}
+              width={`${Math.max(0.4, x(to ?? now) - from).toFixed(3)}%`}
               y={TOP + at * ROW + 3}
               height={ROW - 7}
               rx="2"
             >
               <title>
-                {`${labelOf(row)}: ${row.status}${row.durationMs === null ? "" : `, ${duration(row.durationMs)}`}`}
+                {`${label}: ${row.status}${to === null ? "" : `, ${duration(to - startedAt)}`}`}
               </title>
             </rect>
           );

@@ -12,6 +12,8 @@ const LANES = 3;
 
 interface LineProps {
   readonly line: LineModel;
+  /** Whether it is known what is on its way. */
+  readonly isStandingRead: boolean;
   readonly now: number;
   readonly range: string;
   /** What has just ended: "+3 just finished". */
@@ -22,13 +24,13 @@ interface LineProps {
 }
 
 /** One line. */
-export function Line({ line, now, range, note, isPinned, pin }: LineProps): VNode {
+export function Line({ line, isStandingRead, now, range, note, isPinned, pin }: LineProps): VNode {
   return (
     <section class="line" aria-label={line.saga} data-saga={line.saga}>
       <header>
         <a href={termsHref({ saga: line.saga })} title={line.saga}>{line.saga}</a>
         <span class="quiet">
-          {count(line.moving)} moving
+          {isStandingRead ? count(line.moving) : "?"} moving
         </span>
       </header>
       <div class="steps" role="list">

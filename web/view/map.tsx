@@ -5,10 +5,11 @@ import { count, relative, since, stepWords } from "./format.ts";
 import { Freshness, type Live } from "./freshness.tsx";
 import { executionHref, query, termsHref } from "./href.ts";
 import { Line } from "./line.tsx";
+import { arranged } from "./line_order.ts";
 import { Mark, type MarkName, State } from "./mark.tsx";
-import { type GroupModel, type Headline, type LineModel, type MapModel, RANGES, type WaitingModel } from "./model.ts";
+import { type GroupModel, type Headline, type MapModel, RANGES, type Trouble, type WaitingModel } from "./model.ts";
 import { Throughput } from "./throughput.tsx";
-import { Troubles } from "./troubles.tsx";
+import { Troubles, troubleWith, Unread } from "./troubles.tsx";
 
 /** What a browser adds to what the server knows. */
 export interface MapLive extends Live {
@@ -30,6 +31,8 @@ interface MapProps {
 /** The map. */
 export function MapScreen({ model, live }: MapProps): VNode {
   const now = live?.now ?? model.now;
+  const trouble = (part: string) => troubleWith(model.troubles, part);
+  const isStandingRead = trouble("what is in progress") === null;
   return (
     <>
       <div class="head">
@@ -63,10 +66,11 @@ export function MapScreen({ model, live }: MapProps): VNode {
       <Troubles troubles={model.troubles} />
       <div class="lines" id="lines">
         {model.lines.length === 0 ? <p class="empty">No saga is known and none was started yet.</p> : null}
-        {ordered(model.lines, live).map((line) => (
+        {arranged(model.lines, live).map((line) => (
           <Line
             key={line.saga}
             line={line}
+            isStandingRead={isStandingRead}
             now={now}
             range={model.range}
             note={live?.notes.get(line.saga) ?? null}
@@ -76,13 +80,18 @@ export function MapScreen({ model, live }: MapProps): VNode {
         ))}
       </div>
       <div class="head">
-        <Counts counts={model.counts} range={model.range} />
+        <Counts
+          counts={model.counts}
+          range={model.range}
+          isStandingRead={isStandingRead}
+          isChartRead={trouble("throughput") === null}
+        />
         <Key />
       </div>
-      <Throughput series={model.throughput} now={model.now} />
+      <Throughput series={model.throughput} now={model.now} trouble={trouble("throughput")} />
       <div class="two wide-first">
-        <Groups groups={model.groups} now={now} range={model.range} />
-        <Waiting rows={model.waiting} total={model.stalled} now={now} />
+        <Groups groups={model.groups} now={now} range={model.range} trouble={trouble("groups of errors")} />
+        <Waiting rows={model.waiting} total={model.stalled} now={now} trouble={trouble("what is stalled")} />
       </div>
     </>
   );
@@ -105,29 +114,28 @@ function rangeWords(range: string): string {
   return range.replace(/(\d+)/, "$1 ");
 }
 
-function ordered(lines: readonly LineModel[], live: MapLive | null): readonly LineModel[] {
-  if (live === null) return lines;
-  const by = live.order === "name" ? [...lines].sort((a, b) => (a.saga < b.saga ? -1 : 1)) : lines;
-  const isPinned = ({ saga }: LineModel) => live.pinned.includes(saga);
-  return [...by.filter(isPinned), ...by.filter((line) => !isPinned(line))];
-}
-
-function Counts({ counts, range }: { readonly counts: Headline; readonly range: string }): VNode {
+function Counts({ counts, range, isStandingRead, isChartRead }: {
+  readonly counts: Headline;
+  readonly range: string;
+  readonly isStandingRead: boolean;
+  readonly isChartRead: boolean;
+}): VNode {
+  const standing = (value: number) => isStandingRead ? value : null;
   return (
     <div class="counts">
-      <Count name="running" value={counts.moving} word="moving" href={termsHref({ status: "running" })} />
+      <Count name="running" value={standing(counts.moving)} word="moving" href={termsHref({ status: "running" })} />
       <Count
         name="compensating"
-        value={counts.compensating}
+        value={standing(counts.compensating)}
         word="compensating"
         href={termsHref({ status: "compensating" })}
       />
-      <Count name="waiting" value={counts.pausing} word="waiting" href={termsHref({ status: "running" })} />
-      <Count name="stalled" value={counts.stalled} word="stalled" href={termsHref({ stalled: "" })} />
-      <Count name="blocked" value={counts.blocked} word="blocked" href={termsHref({ status: "blocked" })} />
+      <Count name="waiting" value={standing(counts.pausing)} word="waiting" href={termsHref({ status: "running" })} />
+      <Count name="stalled" value={standing(counts.stalled)} word="stalled" href={termsHref({ stalled: "" })} />
+      <Count name="blocked" value={standing(counts.blocked)} word="blocked" href={termsHref({ status: "blocked" })} />
       <Count
         name="failed"
-        value={counts.failed}
+        value={isChartRead ? counts.failed : null}
         word={`failed in ${rangeWords(range)}`}
         href={termsHref({ status: "failed", since: range })}
       />
@@ -137,14 +145,16 @@ function Counts({ counts, range }: { readonly counts: Headline; readonly range: 
 
 function Count({ name, value, word, href }: {
   readonly name: MarkName;
-  readonly value: number;
+  /** Null: it could not be read. */
+  readonly value: number | null;
   readonly word: string;
   readonly href: string;
 }): VNode {
+  const isSome = value !== null && value > 0;
   return (
     <a href={href}>
-      <Mark name={value === 0 ? "pending" : name} />
-      <b class={value === 0 ? "" : name}>{count(value)}</b>
+      <Mark name={isSome ? name : "pending"} />
+      <b class={isSome ? name : ""}>{value === null ? "?" : count(value)}</b>
       <span>{word}</span>
     </a>
   );
@@ -195,15 +205,18 @@ function Key(): VNode {
   );
 }
 
-function Groups({ groups, now, range }: {
+function Groups({ groups, now, range, trouble }: {
   readonly groups: readonly GroupModel[];
   readonly now: number;
   readonly range: string;
+  readonly trouble: Trouble | null;
 }): VNode {
   return (
     <section class="panel" aria-labelledby="attention">
       <h2 id="attention">Needs attention</h2>
-      {groups.length === 0
+      {trouble !== null
+        ? <Unread trouble={trouble} />
+        : groups.length === 0
         ? <p class="quiet">{`No try has failed in ${rangeWords(range)}.`}</p>
         : (
           <table class="fixed cards groups">
@@ -268,10 +281,11 @@ function Spark({ values }: { readonly values: readonly number[] }): VNode {
   );
 }
 
-function Waiting({ rows, total, now }: {
+function Waiting({ rows, total, now, trouble }: {
   readonly rows: readonly WaitingModel[];
   readonly total: number;
   readonly now: number;
+  readonly trouble: Trouble | null;
 }): VNode {
   return (
     <section class="panel" aria-labelledby="longest">
@@ -279,39 +293,43 @@ function Waiting({ rows, total, now }: {
         <h2 id="longest">Waiting the longest</h2>
         {total > rows.length ? <a href={termsHref({ stalled: "" })}>{`All ${count(total)}`}</a> : null}
       </div>
-      {rows.length === 0 ? <p class="quiet">Nothing is stalled.</p> : (
-        <table class="fixed cards longest">
-          <thead>
-            <tr>
-              <th class="c-mark">State</th>
-              <th class="c-where">Where</th>
-              <th>Execution</th>
-              <th class="c-when num">Since</th>
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map((row) => (
-              <tr key={row.id}>
-                <td>
-                  <State name={row.state} />
-                </td>
-                <td>
-                  {row.saga}
-                  <div class="quiet">{stepWords(row.step)}</div>
-                </td>
-                <td class="wide">
-                  <a href={executionHref(row.id)} class="mono cut block" title={row.id}>{row.id}</a>
-                  <div class="quiet cut">{row.resource}</div>
-                </td>
-                <td class="num">
-                  {since(row.progressAt, now)}
-                  <div class="quiet">{relative(row.progressAt, now)}</div>
-                </td>
+      {trouble !== null
+        ? <Unread trouble={trouble} />
+        : rows.length === 0
+        ? <p class="quiet">Nothing is stalled.</p>
+        : (
+          <table class="fixed cards longest">
+            <thead>
+              <tr>
+                <th class="c-mark">State</th>
+                <th class="c-where">Where</th>
+                <th>Execution</th>
+                <th class="c-when num">Since</th>
               </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
+            </thead>
+            <tbody>
+              {rows.map((row) => (
+                <tr key={row.id}>
+                  <td>
+                    <State name={row.state} />
+                  </td>
+                  <td>
+                    {row.saga}
+                    <div class="quiet">{stepWords(row.step)}</div>
+                  </td>
+                  <td class="wide">
+                    <a href={executionHref(row.id)} class="mono cut block" title={row.id}>{row.id}</a>
+                    <div class="quiet cut">{row.resource}</div>
+                  </td>
+                  <td class="num">
+                    {since(row.progressAt, now)}
+                    <div class="quiet">{relative(row.progressAt, now)}</div>
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        )}
     </section>
   );
 }

@@ -33,6 +33,8 @@ export interface MapModel {
 export interface Trouble {
   readonly part: string;
   readonly message: string;
+  /** When it could be read last, for this or another viewer; null if it never could. */
+  readonly workedAt: number | null;
 }
 
 /** Whether anything needs the viewer, in a sentence whose parts lead to what they speak of. */
@@ -163,6 +165,8 @@ export interface RecentModel {
     readonly failed: number;
     readonly compensated: number;
   }[];
+  /** Whether more ended than were counted. */
+  readonly isCut: boolean;
 }
 
 /** An execution that has ended, with the way that it went. */

@@ -3,7 +3,8 @@
 import type { VNode } from "preact";
 import { clock, count, since } from "./format.ts";
 import { Mark, type MarkName } from "./mark.tsx";
-import type { Throughput as Series } from "./model.ts";
+import type { Throughput as Series, Trouble } from "./model.ts";
+import { Unread } from "./troubles.tsx";
 
 /** Room for what the uppermost line stands for. */
 const TOP = 14;
@@ -12,7 +13,19 @@ const BOTTOM = TOP + HEIGHT;
 const LABELS = 6;
 
 /** A full-width chart, and the same numbers as a table. */
-export function Throughput({ series, now }: { readonly series: Series; readonly now: number }): VNode {
+export function Throughput({ series, now, trouble }: {
+  readonly series: Series;
+  readonly now: number;
+  readonly trouble: Trouble | null;
+}): VNode {
+  if (trouble !== null) {
+    return (
+      <section class="panel" aria-labelledby="throughput">
+        <h2 id="throughput">Throughput</h2>
+        <Unread trouble={trouble} />
+      </section>
+    );
+  }
   const { buckets, from, bucketMs } = series;
   const most = Math.max(1, ...buckets.map((one) => Math.max(one.completed + one.compensated + one.failed, one.before)));
   const width = 100 / Math.max(1, buckets.length);

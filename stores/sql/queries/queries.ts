@@ -9,12 +9,13 @@ import { type Counter, counter } from "./count.ts";
 import { type FailureTeller, failureTeller } from "./failures.ts";
 import { type FinishLine, finishLine } from "./finished.ts";
 import { type Watcher, watcher } from "./in_progress.ts";
+import { type IndexKeeper, indexKeeper } from "./indexes.ts";
 import { type Lister, lister } from "./list.ts";
 import { pageOf } from "./page.ts";
 import { type Meter, meter } from "./throughput.ts";
 
 /** What can be asked. Where it takes several statements, a transaction whose statements see one state makes it one snapshot. */
-export type QueryWork = Lister & Counter & Watcher & FinishLine & FailureTeller & Meter;
+export type QueryWork = Lister & Counter & Watcher & FinishLine & FailureTeller & Meter & IndexKeeper;
 
 /** The work of the queries in a database's dialect. */
 export function queryWork(dialect: Dialect, { shown }: Mappings): QueryWork {
@@ -27,6 +28,7 @@ export function queryWork(dialect: Dialect, { shown }: Mappings): QueryWork {
     ...finishLine(dialect, values),
     ...failureTeller(dialect, values),
     ...meter(dialect, values),
+    ...indexKeeper(dialect),
   };
 }
 
@@ -43,5 +45,6 @@ export function queriesOf(work: QueryWork, run: <T>(work: Work<T>) => Promise<T>
     throughput: async (options) => await run(work.throughput(options)),
     timing: async (options) => await run(work.timing(options)),
     names: async (options) => await run(work.names(options)),
+    missingIndexes: async () => await run(work.missingIndexes()),
   };
 }
