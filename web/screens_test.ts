@@ -567,7 +567,7 @@ Deno.test("a part that cannot be read leaves the others standing, and says what 
     const fail = () => Promise.reject(new Error("disk"));
     const whole = { ...world.store.queries! };
     const app = world.console();
-    assert.match(await (await app.request("/")).text(), /No try has failed in 1h.*Nothing is stalled/s);
+    assert.match(await (await app.request("/")).text(), /No try has failed in 1 h.*Nothing is stalled/s);
     // Longer than anything is kept.
     await world.clock.advance(10 * 60_000);
     Object.assign(world.store.queries!, { errorGroups: fail, stalled: fail, throughput: fail });
