@@ -19,11 +19,13 @@ import type { EngineOptions, WorkOptions } from "../../src/engine/options.ts";
 import type { Worker } from "../../src/engine/views.ts";
 import type { StartOptions } from "../../src/engine/start.ts";
 import type { Change } from "../../src/domain/change.ts";
+import type { Exchange } from "../../src/exchange.ts";
 import type { Store } from "../../src/store.ts";
 import { VIRTUAL_EPOCH, type VirtualClock, virtualClock } from "../virtual_clock.ts";
 import { Gate } from "./gate.ts";
 import { hookedStore, type Traffic } from "./hooked_store.ts";
 import { Node, Surroundings } from "./node.ts";
+import { HintsOnTheWay } from "./tracked_exchange.ts";
 
 /** What a case is given to run on: freshly opened, migrated and empty. */
 export interface EngineStores {
@@ -33,6 +35,11 @@ export interface EngineStores {
   readonly second?: Store;
   /** A connection for looking from outside, where a transaction keeps all others of `store` waiting. */
   readonly observer?: Store;
+  /**
+   * Opens the exchange of one more process, where all of a case's processes are to be connected by a broker; without it
+   * each has a local one. Cases about messages bring their own. `close` closes those that were opened.
+   */
+  readonly exchange?: () => Exchange;
   /** Closes everything and removes what was made. */
   close(): Promise<void>;
 }
@@ -62,6 +69,7 @@ export class World {
   readonly #violations: string[] = [];
   readonly #traffic: Traffic;
   readonly #raw: Store;
+  readonly #hints: HintsOnTheWay;
   #onTheWay = 0;
   #seed = 1;
 
@@ -70,6 +78,7 @@ export class World {
     this.#stores = stores;
     this.#isServer = isServer;
     this.#traffic = { begin: () => void this.#onTheWay++, end: () => void this.#onTheWay-- };
+    this.#hints = new HintsOnTheWay(this.#traffic);
     this.#raw = hookedStore(stores.observer ?? stores.store, () => ({}), this.#traffic);
   }
 
@@ -94,6 +103,7 @@ export class World {
     for (const { name, version, plan } of definitions) this.#note(`${name} ${version}`, plan);
     const engine = new Engine({
       random: randomFrom(this.#seed++),
+      ...(this.#stores.exchange === undefined ? {} : { exchange: this.#hints.track(this.#stores.exchange()) }),
       ...rest,
       store: around.store,
       clock: around.clock,
