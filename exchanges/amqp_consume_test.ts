@@ -149,6 +149,18 @@ if (await hasBroker("consuming over RabbitMQ under faults")) {
     held.letAllGo();
   });
 
+  Deno.test("close() leaves no timer behind for a hint whose handler never ends", async () => {
+    await using broker = await TestBroker.open();
+    const clock = virtualClock();
+    const exchange = broker.exchange({ clock });
+    const { handler, open } = gate();
+    await exchange.consume("default", handler, { concurrency: 1, signal: forever });
+    await exchange.publish([hint("stuck")]);
+    await until(() => open().length === 1, "its handler is busy");
+    await exchange.close();
+    assert.equal(clock.pending, 0);
+  });
+
   Deno.test("amqpExchange() takes no hint without a slot for it, however long handlers take", async () => {
     await using broker = await TestBroker.open();
     const clock = virtualClock();

@@ -65,6 +65,8 @@ interface Delivery {
   readonly subscription: Subscription;
   /** Whether a handler is busy with it; else it is on its way to another queue. */
   readonly isHandled: boolean;
+  /** Ends the wait after which it is acknowledged early. */
+  cancelTimer: () => void;
 }
 
 /** Brings the hints of a partition through one channel. */
@@ -127,7 +129,11 @@ export class Lane {
     this.#reason ??= reason;
     this.#stopGathering?.();
     this.#options.signal.removeEventListener("abort", this.#onAbort);
-    for (const { isHandled } of this.#held) if (isHandled) this.#options.slots.strays++;
+    for (const { cancelTimer, isHandled } of this.#held) {
+      if (isHandled) this.#options.slots.strays++;
+      // A handler that never ends must not keep its process alive.
+      cancelTimer();
+    }
     this.#held.clear();
     return this.#reason;
   }
@@ -138,7 +144,7 @@ export class Lane {
     if (this.#reason !== null) return unlessClosed(() => this.#channel.nack(message, false, true));
     const { partition, unusable } = this.#options;
     const decoded = decodeHint(message.content, partition);
-    const delivery: Delivery = { message, subscription, isHandled: decoded.kind === "hint" };
+    const delivery: Delivery = { message, subscription, isHandled: decoded.kind === "hint", cancelTimer: () => {} };
     subscription.unacknowledged++;
     this.#receipts.take(message);
     this.#held.add(delivery);
@@ -148,9 +154,9 @@ export class Lane {
 
   async #handle(delivery: Delivery, hint: Hint): Promise<void> {
     const { clock, partition, slots, unusable } = this.#options;
-    const cancelTimer = clock.setTimer(ACKNOWLEDGE_AFTER_MS, () => void this.#acknowledgeEarly(delivery));
+    delivery.cancelTimer = clock.setTimer(ACKNOWLEDGE_AFTER_MS, () => void this.#acknowledgeEarly(delivery));
     const answer = await this.#call(hint);
-    cancelTimer();
+    delivery.cancelTimer();
     if (answer === "unknown_definition") await unusable.unknown(delivery.message, partition);
     if (this.#held.has(delivery)) return this.#acknowledge(delivery);
     slots.strays--;
