@@ -33,6 +33,8 @@ export class Surroundings {
   refuse: ((change: Change) => boolean) | null = null;
   /** By how much its clock is ahead. */
   skewMs = 0;
+  /** What else is lost with the process. */
+  onKill: () => void = () => {};
 
   #state: "alive" | "frozen" | "dead" = "alive";
   #waiting: (() => void)[] = [];
@@ -67,6 +69,7 @@ export class Surroundings {
     this.#waiting = [];
     this.#died.promise.catch(() => {});
     this.#died.reject(new Error("the process has died"));
+    this.onKill();
   }
 
   /** The process stands still: timers that fire and answers that come wait until it is thawed. */

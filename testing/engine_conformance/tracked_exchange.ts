@@ -1,61 +1,89 @@
-/** An exchange whose hints a test can wait for: one that talks to a broker, whose answers take real time. */
+/** Exchanges over a broker, whose answers take real time: what of their hints has still to come, so that time can wait. */
 
-import { clearTimeout, setTimeout } from "node:timers";
-import type { Exchange, Hint } from "../../src/exchange.ts";
+import type { Exchange, HandlerAnswer, Hint, HintHandler } from "../../src/exchange.ts";
 import type { Traffic } from "./hooked_store.ts";
 
-/** How long a hint that was sent may be on its way before nobody waits for it any more, in real time. */
-const PATIENCE_MS = 500;
+/** Who consumes a partition, in one process. */
+interface Consumer {
+  readonly concurrency: number;
+  readonly signal: AbortSignal;
+  /** Hints that its handler is busy with. */
+  readonly handling: Set<Hint>;
+}
 
-/** Hints of a world that were sent and that nobody has been handed yet. */
+/** A partition's queue, as the broker has to see it. */
+interface Lane {
+  /** Hints that were sent and that no handler has been given. */
+  readonly waiting: Hint[];
+  readonly consumers: Set<Consumer>;
+}
+
+/** The hints of a world. They are counted, not timed: a broker hands out whatever there is room for. */
 export class HintsOnTheWay {
   readonly #traffic: Traffic;
-  readonly #arrivals = new Map<string, (() => void)[]>();
+  readonly #lanes = new Map<string, Lane>();
 
   constructor(traffic: Traffic) {
     this.#traffic = traffic;
   }
 
-  /** Wraps the exchange of one process; all processes of the world share what is on its way. */
+  /**
+   * How many of them are handed out without anything else happening. What waits for a consumer, or for a free slot of
+   * one, is not on its way: time has to go on for that.
+   */
+  get count(): number {
+    let count = 0;
+    for (const { waiting, consumers } of this.#lanes.values()) {
+      count += Math.min(waiting.length, [...consumers].reduce((room, one) => room + roomOf(one), 0));
+    }
+    return count;
+  }
+
+  /** Wraps the exchange of one process. Its `close` is also the end of the process: its hints go to others. */
   track(exchange: Exchange): Exchange {
+    const own = new Map<Consumer, Lane>();
+    const closing = new AbortController();
     return {
       kind: exchange.kind,
       reaches: (partition) => exchange.reaches(partition),
       publish: async (hints) => {
-        const arrived = hints.map((hint) => this.#leave(hint));
+        for (const hint of hints) this.#lane(hint.partition).waiting.push(hint);
         const answers = await this.#during(exchange.publish(hints));
-        for (const [index, answer] of answers.entries()) if (answer === "unreached") arrived[index]?.();
+        for (const [index, hint] of hints.entries()) {
+          if (answers[index] === "unreached") take(this.#lane(hint.partition), (one) => one === hint);
+        }
         return answers;
       },
-      consume: (partition, handler, options) =>
-        this.#during(exchange.consume(partition, (hint) => {
-          // The handler asks the store at once: from there on that is waited for.
-          const handling = handler(hint);
-          this.#arrivals.get(hint.executionId)?.shift()?.();
-          return handling;
-        }, options)),
+      consume: (partition, handler, options) => {
+        const { concurrency } = options;
+        const signal = AbortSignal.any([options.signal, closing.signal]);
+        const consumer: Consumer = { concurrency, signal, handling: new Set() };
+        const lane = this.#lane(partition);
+        const consuming = exchange.consume(partition, (hint) => handle({ lane, consumer, handler }, hint), options);
+        return this.#during(consuming.then(() => {
+          lane.consumers.add(consumer);
+          own.set(consumer, lane);
+        }));
+      },
       depth: (partition) => this.#during(exchange.depth(partition)),
       health: () => this.#during(exchange.health()),
-      close: () => this.#during(exchange.close()),
+      close: async () => {
+        closing.abort();
+        await this.#during(exchange.close());
+        for (const [consumer, lane] of own) {
+          // What was not acknowledged is back in the queue.
+          lane.waiting.push(...consumer.handling);
+          lane.consumers.delete(consumer);
+        }
+        own.clear();
+      },
     };
   }
 
-  #leave({ executionId }: Hint): () => void {
-    this.#traffic.begin();
-    const waiting = this.#arrivals.get(executionId) ?? [];
-    this.#arrivals.set(executionId, waiting);
-    let isThere = false;
-    const arrive = () => {
-      if (isThere) return;
-      isThere = true;
-      clearTimeout(timer);
-      const at = waiting.indexOf(arrive);
-      if (at >= 0) waiting.splice(at, 1);
-      this.#traffic.end();
-    };
-    const timer = setTimeout(arrive, PATIENCE_MS);
-    waiting.push(arrive);
-    return arrive;
+  #lane(partition: string): Lane {
+    const lane = this.#lanes.get(partition) ?? { waiting: [], consumers: new Set() };
+    this.#lanes.set(partition, lane);
+    return lane;
   }
 
   async #during<T>(work: Promise<T>): Promise<T> {
@@ -66,4 +94,27 @@ export class HintsOnTheWay {
       this.#traffic.end();
     }
   }
+}
+
+function roomOf({ concurrency, handling, signal }: Consumer): number {
+  return signal.aborted ? 0 : concurrency - handling.size;
+}
+
+async function handle(
+  { lane, consumer, handler }: { readonly lane: Lane; readonly consumer: Consumer; readonly handler: HintHandler },
+  hint: Hint,
+): Promise<HandlerAnswer> {
+  take(lane, ({ executionId, epoch }) => executionId === hint.executionId && epoch === hint.epoch);
+  consumer.handling.add(hint);
+  try {
+    return await handler(hint);
+  } finally {
+    consumer.handling.delete(hint);
+  }
+}
+
+/** Takes the first such hint out of what waits, if there is one: a broker may deliver a hint more than once. */
+function take({ waiting }: Lane, isIt: (hint: Hint) => boolean): void {
+  const at = waiting.findIndex(isIt);
+  if (at >= 0) waiting.splice(at, 1);
 }

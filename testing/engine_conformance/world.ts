@@ -37,7 +37,7 @@ export interface EngineStores {
   readonly observer?: Store;
   /**
    * Opens the exchange of one more process, where all of a case's processes are to be connected by a broker; without it
-   * each has a local one. Cases about messages bring their own. `close` closes those that were opened.
+   * each has a local one. Cases that bring their own are left out. `close` closes those that were opened.
    */
   readonly exchange?: () => Exchange;
   /** Closes everything and removes what was made. */
@@ -54,7 +54,7 @@ export type NodeOptions =
     readonly skewMs?: number;
   };
 
-/** How long a case may wait for its database, in real time. */
+/** How long a case waits for anything to come from its database or its broker, in real time: longer is a failure. */
 const PATIENCE_MS = 20_000;
 
 /** One case's world. */
@@ -71,13 +71,19 @@ export class World {
   readonly #raw: Store;
   readonly #hints: HintsOnTheWay;
   #onTheWay = 0;
+  /** When something last began or ended to be on its way, in real time. */
+  #movedAt = 0;
   #seed = 1;
 
   private constructor(clock: VirtualClock, stores: EngineStores, isServer: boolean) {
     this.clock = clock;
     this.#stores = stores;
     this.#isServer = isServer;
-    this.#traffic = { begin: () => void this.#onTheWay++, end: () => void this.#onTheWay-- };
+    const count = (step: 1 | -1) => {
+      this.#onTheWay += step;
+      this.#movedAt = performance.now();
+    };
+    this.#traffic = { begin: () => count(1), end: () => count(-1) };
     this.#hints = new HintsOnTheWay(this.#traffic);
     this.#raw = hookedStore(stores.observer ?? stores.store, () => ({}), this.#traffic);
   }
@@ -100,11 +106,12 @@ export class World {
     const inner = connection === "first" ? this.#stores.store : this.#stores.second ?? this.#stores.store;
     const around = new Surroundings(this.clock, this.#watched(inner), this.#traffic);
     around.skewMs = skewMs;
+    const exchange = this.#exchangeOf(around, rest.exchange);
     for (const { name, version, plan } of definitions) this.#note(`${name} ${version}`, plan);
     const engine = new Engine({
       random: randomFrom(this.#seed++),
-      ...(this.#stores.exchange === undefined ? {} : { exchange: this.#hints.track(this.#stores.exchange()) }),
       ...rest,
+      ...(exchange === undefined ? {} : { exchange }),
       store: around.store,
       clock: around.clock,
       logger: around.logger,
@@ -139,11 +146,13 @@ export class World {
     return gate;
   }
 
-  /** Lets everything run that waits for no time, answers of the store included. */
+  /** Lets everything run that waits for no time, answers of the store and hints of a broker included. */
   async settle(): Promise<void> {
-    const giveUpAt = performance.now() + PATIENCE_MS;
     await this.clock.settle();
-    while (this.#onTheWay > 0 && performance.now() < giveUpAt) {
+    const begunAt = performance.now();
+    while (this.#onTheWay > 0 || this.#hints.count > 0) {
+      const isLate = performance.now() > Math.max(begunAt, this.#movedAt) + PATIENCE_MS;
+      assert.ok(!isLate, `${this.#onTheWay} answers and ${this.#hints.count} hints are on their way and do not come`);
       await new Promise<void>((resolve) => void setTimeout(resolve, 1));
       await this.clock.settle();
     }
@@ -236,6 +245,15 @@ export class World {
     } finally {
       await this.#stores.close();
     }
+  }
+
+  /** The exchange of one process, if a broker connects them: it notices when the process dies. */
+  #exchangeOf(around: Surroundings, own: Exchange | undefined): Exchange | undefined {
+    if (this.#stores.exchange === undefined) return own;
+    assert.ok(own === undefined, 'the case brings an exchange: add it with the need "own exchange"');
+    const exchange = this.#hints.track(this.#stores.exchange());
+    around.onKill = () => void exchange.close();
+    return exchange;
   }
 
   async #checkAll(): Promise<void> {
