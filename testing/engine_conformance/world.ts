@@ -250,7 +250,7 @@ export class World {
   /** The exchange of one process, if a broker connects them: it notices when the process dies. */
   #exchangeOf(around: Surroundings, own: Exchange | undefined): Exchange | undefined {
     if (this.#stores.exchange === undefined) return own;
-    assert.ok(own === undefined, 'the case brings an exchange: add it with the need "own exchange"');
+    assert.ok(own === undefined, "a broker connects the processes: set hasBroker to leave out cases like this one");
     const exchange = this.#hints.track(this.#stores.exchange());
     around.onKill = () => void exchange.close();
     return exchange;

@@ -1,7 +1,6 @@
 /** The engine where RabbitMQ connects the processes of each case: over the reference store, and as it is deployed. */
 
 import type { Clock } from "../src/clock.ts";
-import { hasBroker, TestBroker } from "../exchanges/fixtures/broker.ts";
 import {
   dropSchemasAtTheEnd,
   inSchema,
@@ -10,7 +9,8 @@ import {
   withPostgres,
 } from "../stores/fixtures/postgres.ts";
 import { memoryStore } from "../stores/memory.ts";
-import { engineConformance, type EngineStores } from "./engine_conformance.ts";
+import { engineConformance, type EngineStores } from "../testing/engine_conformance.ts";
+import { hasBroker, TestBroker } from "./fixtures/broker.ts";
 
 if (await hasBroker("the engine over RabbitMQ")) {
   engineConformance((name, run) => Deno.test(`engine over RabbitMQ: ${name}`, run), {
