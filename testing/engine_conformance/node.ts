@@ -9,7 +9,8 @@ import type { SagaEvent, SagaEventName } from "../../src/engine/events.ts";
 import type { Logger } from "../../src/logger.ts";
 import type { Change } from "../../src/domain/change.ts";
 import type { CommitAnswer, Store } from "../../src/store.ts";
-import { hookedStore, type StoreCall, type StoreHooks, type Traffic } from "./hooked_store.ts";
+import { hookedStore, type StoreCall, type StoreHooks } from "./hooked_store.ts";
+import type { Traffic } from "./traffic.ts";
 
 /** A line that an engine has logged. */
 export interface LogLine {

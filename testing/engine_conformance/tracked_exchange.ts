@@ -1,7 +1,7 @@
 /** Exchanges over a broker, whose answers take real time: what of their hints has still to come, so that time can wait. */
 
 import type { Exchange, HandlerAnswer, Hint, HintHandler } from "../../src/exchange.ts";
-import type { Traffic } from "./hooked_store.ts";
+import type { Traffic } from "./traffic.ts";
 
 /** Who consumes a partition, in one process. */
 interface Consumer {

@@ -1,7 +1,6 @@
 /** The world of one case: virtual time, a store, engines, and what is checked when it ends. */
 
 import assert from "node:assert/strict";
-import { setTimeout } from "node:timers";
 import type { Clock } from "../../src/clock.ts";
 import { type Duration, durationMs } from "../../src/definition/duration.ts";
 import type { AnyDefinition, InputOf } from "../../src/definition/inference.ts";
@@ -23,9 +22,10 @@ import type { Exchange } from "../../src/exchange.ts";
 import type { Store } from "../../src/store.ts";
 import { VIRTUAL_EPOCH, type VirtualClock, virtualClock } from "../virtual_clock.ts";
 import { Gate } from "./gate.ts";
-import { hookedStore, type Traffic } from "./hooked_store.ts";
+import { hookedStore } from "./hooked_store.ts";
 import { Node, Surroundings } from "./node.ts";
 import { HintsOnTheWay } from "./tracked_exchange.ts";
+import { TrafficCounter } from "./traffic.ts";
 
 /** What a case is given to run on: freshly opened, migrated and empty. */
 export interface EngineStores {
@@ -56,6 +56,8 @@ export type NodeOptions =
 
 /** How long a case waits for anything to come from its database or its broker, in real time: longer is a failure. */
 const PATIENCE_MS = 20_000;
+/** Not every hint that is taken is followed by a call of the store. */
+const LOOK_EVERY_MS = 5;
 
 /** One case's world. */
 export class World {
@@ -67,24 +69,15 @@ export class World {
   readonly #plans = new Map<string, Plan | null>();
   readonly #latest = new Map<string, ExecutionRecord>();
   readonly #violations: string[] = [];
-  readonly #traffic: Traffic;
+  readonly #traffic = new TrafficCounter();
   readonly #raw: Store;
-  readonly #hints: HintsOnTheWay;
-  #onTheWay = 0;
-  /** When something last began or ended to be on its way, in real time. */
-  #movedAt = 0;
+  readonly #hints = new HintsOnTheWay(this.#traffic);
   #seed = 1;
 
   private constructor(clock: VirtualClock, stores: EngineStores, isServer: boolean) {
     this.clock = clock;
     this.#stores = stores;
     this.#isServer = isServer;
-    const count = (step: 1 | -1) => {
-      this.#onTheWay += step;
-      this.#movedAt = performance.now();
-    };
-    this.#traffic = { begin: () => count(1), end: () => count(-1) };
-    this.#hints = new HintsOnTheWay(this.#traffic);
     this.#raw = hookedStore(stores.observer ?? stores.store, () => ({}), this.#traffic);
   }
 
@@ -150,10 +143,11 @@ export class World {
   async settle(): Promise<void> {
     await this.clock.settle();
     const begunAt = performance.now();
-    while (this.#onTheWay > 0 || this.#hints.count > 0) {
-      const isLate = performance.now() > Math.max(begunAt, this.#movedAt) + PATIENCE_MS;
-      assert.ok(!isLate, `${this.#onTheWay} answers and ${this.#hints.count} hints are on their way and do not come`);
-      await new Promise<void>((resolve) => void setTimeout(resolve, 1));
+    while (this.#traffic.count > 0 || this.#hints.count > 0) {
+      const isLate = performance.now() > Math.max(begunAt, this.#traffic.movedAt) + PATIENCE_MS;
+      const what = `${this.#traffic.count} answers and ${this.#hints.count} hints`;
+      assert.ok(!isLate, `${what} are on their way, and nothing comes`);
+      await this.#traffic.moved(LOOK_EVERY_MS);
       await this.clock.settle();
     }
   }
