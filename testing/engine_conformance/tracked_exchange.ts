@@ -1,13 +1,13 @@
 /** Exchanges over a broker, whose answers take real time: what of their hints has still to come, so that time can wait. */
 
-import type { Exchange, HandlerAnswer, Hint, HintHandler } from "../../src/exchange.ts";
+import type { Exchange, Hint, HintHandler } from "../../src/exchange.ts";
 import type { Traffic } from "./traffic.ts";
 
 /** Who consumes a partition, in one process. */
 interface Consumer {
   readonly concurrency: number;
   readonly signal: AbortSignal;
-  /** Hints that its handler is busy with. */
+  /** Hints that take a slot of it. */
   readonly handling: Set<Hint>;
 }
 
@@ -59,7 +59,21 @@ export class HintsOnTheWay {
         const signal = AbortSignal.any([options.signal, closing.signal]);
         const consumer: Consumer = { concurrency, signal, handling: new Set() };
         const lane = this.#lane(partition);
-        const consuming = exchange.consume(partition, (hint) => handle({ lane, consumer, handler }, hint), options);
+        const handle: HintHandler = async (hint, ending) => {
+          take(lane, ({ executionId, epoch }) => executionId === hint.executionId && epoch === hint.epoch);
+          consumer.handling.add(hint);
+          const leave = () => void consumer.handling.delete(hint);
+          const leaveEarly = () => {
+            leave();
+            ending?.();
+          };
+          try {
+            return await handler(hint, ending === undefined ? undefined : leaveEarly);
+          } finally {
+            leave();
+          }
+        };
+        const consuming = exchange.consume(partition, handle, options);
         return this.#during(consuming.then(() => {
           lane.consumers.add(consumer);
           own.set(consumer, lane);
@@ -98,19 +112,6 @@ export class HintsOnTheWay {
 
 function roomOf({ concurrency, handling, signal }: Consumer): number {
   return signal.aborted ? 0 : concurrency - handling.size;
-}
-
-async function handle(
-  { lane, consumer, handler }: { readonly lane: Lane; readonly consumer: Consumer; readonly handler: HintHandler },
-  hint: Hint,
-): Promise<HandlerAnswer> {
-  take(lane, ({ executionId, epoch }) => executionId === hint.executionId && epoch === hint.epoch);
-  consumer.handling.add(hint);
-  try {
-    return await handler(hint);
-  } finally {
-    consumer.handling.delete(hint);
-  }
 }
 
 /** Takes the first such hint out of what waits, if there is one: a broker may deliver a hint more than once. */
