@@ -387,6 +387,12 @@ export function workflowCallCases({ add, addIf }: Cases): void {
     for (const length of [234, 235, 238, 239, 255]) {
       const id = "x".repeat(length);
       await node.engine.start(parent, { input: {}, id });
+      await world.settle();
+      assert.match(
+        (await world.execution(id)).waitingFor ?? "",
+        /^call /,
+        `${length}: no time passes until it is called`,
+      );
       const { execution } = await world.ended(id);
       assert.equal(execution.status, "completed", `${length}: ${execution.failure?.message}`);
     }
