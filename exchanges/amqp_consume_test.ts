@@ -149,6 +149,21 @@ if (await hasBroker("consuming over RabbitMQ under faults")) {
     held.letAllGo();
   });
 
+  Deno.test("close() leaves no timer behind for hints whose handlers never end", async () => {
+    await using broker = await TestBroker.open();
+    const clock = virtualClock();
+    const exchange = broker.exchange({ clock });
+    const { handler, open } = gate();
+    await exchange.consume("default", (hint, ending) => {
+      if (hint.executionId === "ending") ending?.();
+      return handler(hint);
+    }, { concurrency: 2, signal: forever });
+    await exchange.publish(hints("ending", "stuck"));
+    await until(() => open().length === 2, "their handlers are busy");
+    await exchange.close();
+    assert.equal(clock.pending, 0);
+  });
+
   Deno.test("amqpExchange() takes no hint without a slot for it, however long handlers take", async () => {
     await using broker = await TestBroker.open();
     const clock = virtualClock();

@@ -70,6 +70,8 @@ interface Delivery {
   isStray: boolean;
   /** Whether a handler is busy with it; else it is on its way to another queue. */
   readonly isHandled: boolean;
+  /** Ends the wait after which it is acknowledged early. */
+  cancelTimer: () => void;
 }
 
 /** Brings the hints of a partition through one channel. */
@@ -132,7 +134,11 @@ export class Lane {
     this.#reason ??= reason;
     this.#stopGathering?.();
     this.#options.signal.removeEventListener("abort", this.#onAbort);
-    for (const delivery of this.#held) if (delivery.isHandled) this.#stray(delivery);
+    for (const delivery of this.#held) {
+      // A handler that never ends must not keep its process alive.
+      delivery.cancelTimer();
+      if (delivery.isHandled) this.#stray(delivery);
+    }
     this.#held.clear();
     return this.#reason;
   }
@@ -143,7 +149,8 @@ export class Lane {
     if (this.#reason !== null) return unlessClosed(() => this.#channel.nack(message, false, true));
     const { partition, unusable } = this.#options;
     const decoded = decodeHint(message.content, partition);
-    const delivery: Delivery = { message, subscription, isStray: false, isHandled: decoded.kind === "hint" };
+    const isHandled = decoded.kind === "hint";
+    const delivery: Delivery = { message, subscription, isStray: false, isHandled, cancelTimer: () => {} };
     subscription.unacknowledged++;
     this.#receipts.take(message);
     this.#held.add(delivery);
@@ -153,9 +160,9 @@ export class Lane {
 
   async #handle(delivery: Delivery, hint: Hint): Promise<void> {
     const { clock, partition, slots, unusable } = this.#options;
-    const cancelTimer = clock.setTimer(ACKNOWLEDGE_AFTER_MS, () => void this.#acknowledgeEarly(delivery));
+    delivery.cancelTimer = clock.setTimer(ACKNOWLEDGE_AFTER_MS, () => void this.#acknowledgeEarly(delivery));
     const answer = await this.#call(delivery, hint);
-    cancelTimer();
+    delivery.cancelTimer();
     if (answer === "unknown_definition") await unusable.unknown(delivery.message, partition);
     if (this.#held.has(delivery)) return this.#acknowledge(delivery);
     if (!delivery.isStray) return;
@@ -188,6 +195,7 @@ export class Lane {
     const { message, subscription } = delivery;
     // A channel that was lost has given its messages back to the queue: the one after it cannot acknowledge them.
     if (!this.#held.delete(delivery)) return;
+    delivery.cancelTimer();
     subscription.unacknowledged--;
     this.#receipts.acknowledge(message);
     if (subscription.cancelling !== null) this.#gather();
