@@ -583,7 +583,7 @@ Deno.test("a part that cannot be read leaves the others standing, and says what 
       // What is missing must not look like nothing.
       assert.doesNotMatch(page, /No try has failed|Nothing is stalled|0 completed|Nothing needs you/);
       assert.match(page, /Nobody can say whether anything needs you: groups of errors, throughput could not be read/);
-      assert.match(page, /<b[^>]*>\?<\/b><span>failed in 1h<\/span>/);
+      assert.match(page, /<b[^>]*>\?<\/b><span>failed in 1 h<\/span>/);
       assert.doesNotMatch(page, /disk/);
       assert.match(
         await (await app.request("/map.txt")).text(),
