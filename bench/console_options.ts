@@ -29,8 +29,10 @@ export const EVERYTHING: ConsoleOptions = {
 export const CONSOLE_USAGE = `Usage: deno task bench console [options]
 
 Makes a week of executions, asks what the console asks, by the queries and over HTTP (api.…), and prints a line of JSON
-for each question: the 95th percentile next to what the console may take for the whole answer, and the bytes of a
-refresh. What it makes is dropped at the end.
+for each question: the 95th percentile next to what the console may take for the whole answer (SQLite twice as long),
+and the bytes of a refresh. Then what the console costs a browser: its files (assets.…), the first paint, what is loaded
+for it and the main thread (page.…, with Chromium), and how long the demo takes to start (web_demo.…). What it makes is
+dropped at the end.
 
   --store <name>          postgres, at LEVERET_POSTGRES_URL, or sqlite (${EVERYTHING.store})
   --executions <number>   executions, with three times as many attempts (${EVERYTHING.executions})

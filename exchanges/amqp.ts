@@ -29,7 +29,7 @@ export type { AmqpExchangeOptions, QueueType } from "./amqp/options.ts";
  *
  * While the broker is away, or takes nothing since it is short of memory, hints are `unreached` at once and executions
  * are left to sweeps; connections, channels and consumers come back by themselves. A hint counts as `sent` when the
- * broker has confirmed that a queue keeps it. A hint is acknowledged when its handler ends, and a minute after its
+ * broker has confirmed that a queue keeps it. A hint is acknowledged when its handler is ending, and a minute after its
  * delivery at the latest; until then a lost worker's hints go to another one.
  *
  * @example

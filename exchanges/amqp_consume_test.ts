@@ -149,6 +149,21 @@ if (await hasBroker("consuming over RabbitMQ under faults")) {
     held.letAllGo();
   });
 
+  Deno.test("close() leaves no timer behind for hints whose handlers never end", async () => {
+    await using broker = await TestBroker.open();
+    const clock = virtualClock();
+    const exchange = broker.exchange({ clock });
+    const { handler, open } = gate();
+    await exchange.consume("default", (hint, ending) => {
+      if (hint.executionId === "ending") ending?.();
+      return handler(hint);
+    }, { concurrency: 2, signal: forever });
+    await exchange.publish(hints("ending", "stuck"));
+    await until(() => open().length === 2, "their handlers are busy");
+    await exchange.close();
+    assert.equal(clock.pending, 0);
+  });
+
   Deno.test("amqpExchange() takes no hint without a slot for it, however long handlers take", async () => {
     await using broker = await TestBroker.open();
     const clock = virtualClock();
@@ -181,6 +196,68 @@ if (await hasBroker("consuming over RabbitMQ under faults")) {
     held.letAllGo();
     await until(() => held.calls.length === 8, "the last one is handled");
     held.letAllGo();
+  });
+
+  Deno.test("amqpExchange() brings the next hint while a run is ending, and no more than that", async () => {
+    await using broker = await TestBroker.open();
+    const held = gate();
+    const endings = new Map<string, () => void>();
+    const exchange = broker.exchange();
+    const sender = broker.exchange();
+    const handler: HintHandler = (hint, ending = assert.fail) => {
+      endings.set(hint.executionId, ending);
+      return held.handler(hint);
+    };
+    await exchange.consume("default", handler, { concurrency: 2, signal: forever });
+    await sender.publish(hints("1", "2", "3", "4", "5", "6", "7"));
+    await until(() => held.calls.length === 2, "two are being handled");
+    endings.get("1")!();
+    await until(() => held.calls.length === 3, "the next one comes while the first one is ending");
+    endings.get("1")!();
+    await settled(sender);
+    assert.deepEqual(held.open(), ["1", "2", "3"]);
+    held.letGo("1");
+    await settled(sender);
+    assert.deepEqual(held.open(), ["2", "3"]);
+
+    held.letGo("2");
+    await until(() => held.calls.length === 4, "its slot is used again");
+    await settled(sender);
+    assert.deepEqual(held.open(), ["3", "4"]);
+    endings.get("3")!();
+    endings.get("4")!();
+    await until(() => held.calls.length === 6, "two are ending");
+    held.letGo("3", "4");
+    await settled(sender);
+    assert.deepEqual(held.open(), ["5", "6"]);
+    held.letAllGo();
+    await until(() => held.calls.length === 7, "the last one is handled");
+    held.letAllGo();
+  });
+
+  Deno.test("amqpExchange() does not count what was ending when its connection was lost", async () => {
+    await using broker = await TestBroker.open();
+    await using proxy = new Proxy(broker.url);
+    const held = gate();
+    const sender = broker.exchange();
+    const handler: HintHandler = (hint, ending) => {
+      if (hint.executionId === "1") ending?.();
+      return held.handler(hint);
+    };
+    await broker.exchange({ url: proxy.url }).consume("default", handler, { concurrency: 1, signal: forever });
+    await sender.publish(hints("1", "2"));
+    await until(() => held.calls.length === 2, "one is ending, one is being handled");
+    proxy.cut();
+    await sender.publish(hints("3"));
+    held.letGo("1", "2");
+    await until(() => {
+      held.letGo("2"); // it was not acknowledged, and comes again
+      return held.calls.includes("3");
+    }, "the hint after it arrives");
+    held.letAllGo();
+    await settled(sender);
+    held.letAllGo();
+    assert.ok(held.most() <= 2, `${held.most()} at once`);
   });
 
   Deno.test("amqpExchange() counts the slots of handlers whose connection was lost", async () => {

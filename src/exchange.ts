@@ -27,12 +27,18 @@ export type PublishAnswer = "sent" | "unreached";
 /** What became of a hint: looked at, or of a definition that this worker does not know (another one may). */
 export type HandlerAnswer = "done" | "unknown_definition";
 
-/** Takes one hint. It may reject: then the hint counts as looked at, and the sweep has it. */
-export type HintHandler = (hint: Hint) => Promise<HandlerAnswer>;
+/**
+ * Takes one hint. It may reject: then the hint counts as looked at, and the sweep has it.
+ *
+ * It may call `ending` when nothing is left to do but to write how a run ended, which is protected by its lease and no
+ * longer by the hint: an exchange that has to ask a broker for the next hint may do so then, and hand it over though
+ * this call has not settled.
+ */
+export type HintHandler = (hint: Hint, ending?: () => void) => Promise<HandlerAnswer>;
 
 /** How a partition is consumed. */
 export interface ConsumeOptions {
-  /** Hints that the handler is given at once, at most. */
+  /** Hints that the handler is given at once, at most; one that is ending no longer counts. */
   readonly concurrency: number;
   /** Ends the consumption: no further hints; those being handled go on. */
   readonly signal: AbortSignal;

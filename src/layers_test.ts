@@ -46,7 +46,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     paths: ["src/engine/"],
     // The local exchange is what an engine uses that is given none.
     mayImport: ["domain", "contracts", "definition", "exchanges/local.ts"],
-    external: [/^node:(async_hooks|timers)$/],
+    external: [/^node:(async_hooks|crypto|timers)$/],
   },
   testing: {
     paths: ["testing/"],
@@ -115,7 +115,7 @@ Deno.test("layers: the main entry pulls in no driver, no database and no framewo
     }
   };
   visit("mod.ts");
-  assert.deepEqual([...outside].filter((to) => !/^node:(async_hooks|timers)$/.test(to)), []);
+  assert.deepEqual([...outside].filter((to) => !/^node:(async_hooks|crypto|timers)$/.test(to)), []);
   assert.deepEqual([...reached].filter((path) => /^(stores|testing|web|cli)\//.test(path)), []);
 });
 

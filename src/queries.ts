@@ -313,6 +313,8 @@ export interface InProgressOptions extends AsOf {
   readonly oldest?: number;
   /** Tokens of each step and direction that are picked evenly from all the others: 12 unless it is given, 200 at most. */
   readonly sample?: number;
+  /** Tokens are picked from what does one of these, at least one; from everything unless it is given. All are counted. */
+  readonly drawn?: readonly Activity[];
 }
 
 /** Everything in progress at one moment. */

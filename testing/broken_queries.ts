@@ -3,7 +3,7 @@
  * reject every one: that is the proof that it looks.
  */
 
-import type { ExecutionFilter, ListOptions, Queries } from "../src/queries.ts";
+import type { ExecutionFilter, ListOptions, Queries, Token } from "../src/queries.ts";
 
 /** A fault, what it does to queries that work, and where it must be noticed. */
 export interface BrokenQueries {
@@ -156,6 +156,17 @@ export const BROKEN_QUERIES: readonly BrokenQueries[] = [
       inProgress: async (options) => {
         const { now, steps } = await queries.inProgress(options);
         return { now, steps: steps.map((step) => ({ ...step, count: step.tokens.length })) };
+      },
+    }),
+  },
+  {
+    fault: "picks tokens before it looks what they do",
+    caughtBy: ["inProgress() draws only what it is told to, and counts everything"],
+    wrap: (queries) => ({
+      inProgress: async ({ drawn, ...options }) => {
+        const { now, steps } = await queries.inProgress(options);
+        const isDrawn = ({ activity }: Token) => drawn === undefined || drawn.includes(activity);
+        return { now, steps: steps.map((step) => ({ ...step, tokens: step.tokens.filter(isDrawn) })) };
       },
     }),
   },

@@ -39,6 +39,11 @@ export interface EngineConformanceOptions {
    * given. Virtual time then runs ahead of the server's, and stands still while an answer is on its way.
    */
   readonly isServer?: boolean;
+  /**
+   * Whether a broker connects the processes of a case: `openStore` then opens an `exchange` for each. False unless it is
+   * given. Cases that bring an exchange of their own are left out.
+   */
+  readonly hasBroker?: boolean;
   /** Is told each case that is left out, and why. Without it such a case is registered under a name that says so. */
   readonly skip?: (name: string, reason: string) => void;
 }
@@ -67,13 +72,14 @@ export function engineConformance(
   register: (name: string, run: () => Promise<void>) => void,
   options: EngineConformanceOptions,
 ): void {
-  const { transactional, hasSecond = false, isServer = false, openStore } = options;
+  const { transactional, hasBroker = false, hasSecond = false, isServer = false, openStore } = options;
   const skip = options.skip ?? ((name, reason) => register(`${name} (left out: ${reason})`, () => Promise.resolve()));
   const add: Cases["add"] = (name, run) => register(name, () => runCase(run, openStore, isServer));
   const missing: Readonly<Record<Need, string | null>> = {
     "transactions": transactional ? null : "the store has no transactions",
     "no transactions": transactional ? "the store has transactions" : null,
     "second connection": hasSecond ? null : "the store lives in one process",
+    "own exchange": hasBroker ? "a broker connects its processes, and it brings an exchange of its own" : null,
   };
   const cases: Cases = {
     add,

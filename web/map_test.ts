@@ -64,15 +64,15 @@ Deno.test("the chart has what ended in the same time of the day before, beside w
     const sum = (key: "failed" | "before") => throughput.buckets.reduce((all, bucket) => all + bucket[key], 0);
     assert.deepEqual([sum("failed"), sum("before")], [1, 2]);
     const page = await (await world.console().request("/")).text();
-    assert.match(page, /the same time a day before, pale: 2/);
-    assert.match(page, /<rect class="before"/);
+    assert.match(page, />2 at the same time a day before</);
+    assert.match(page, /<path class="area"/);
   }));
 
 Deno.test("the key says which tokens are drawn, and what the ruler means", () =>
   inWorld(async (world) => {
     const page = await (await world.console().request("/")).text();
     const key = /<ul class="key".*?<\/ul>/s.exec(page)![0];
-    assert.match(key, /drawn: the oldest, then an even sample/);
+    assert.match(key, /drawn: the oldest, then a sample/);
     assert.match(key, /median, 95 %, overdue/);
   }));
 

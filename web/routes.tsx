@@ -15,6 +15,7 @@ import { readDoctor } from "./reads/doctor_reads.ts";
 import { type ListRequest, readList, rowPages } from "./reads/list_reads.ts";
 import { mapReads } from "./reads/map_reads.ts";
 import { csvOf, detailText, doctorText, jsonOf, listText, mapText } from "./text_twins.ts";
+import { Renewals } from "./reads/renewals.ts";
 import { slowReads } from "./reads/slow_reads.ts";
 import { ActionForm, keepable } from "./view/action_form.tsx";
 import { BulkNote, BulkScreen } from "./view/bulk.tsx";
@@ -36,11 +37,16 @@ const MAX_PAGE = 1_000;
 /** Routes of an engine's console. Access for reading has been granted before any of them is asked. */
 export function routes(engine: Engine, queries: Queries, settings: ConsoleSettings): Hono<Env> {
   const sources = { engine, queries, settings };
-  const slow = slowReads(queries);
-  const map = mapReads(sources, slow);
+  const renewals = new Renewals();
+  const slow = slowReads(queries, renewals);
+  const map = mapReads(sources, { slow, renewals });
   const detail = detailReads(sources, slow);
   const app = new Hono<Env>({
     getPath: (_request, options) => (options?.env as Env["Bindings"]).visit.path,
+  });
+  app.use(async (_context, next) => {
+    await next();
+    void renewals.begin();
   });
   const frame = (context: Context<Env>): Frame => ({
     title: settings.title,
@@ -90,7 +96,7 @@ export function routes(engine: Engine, queries: Queries, settings: ConsoleSettin
       context.req.raw,
       (
         <Page {...frame(context)} heading="Executions" screen="executions" data={{ model, bulk }}>
-          <ExecutionsScreen model={model} live={null} field={<PlainField />} bulk={bulk} />
+          <ExecutionsScreen model={model} live={null} field={<PlainField q={model.q} />} bulk={bulk} />
         </Page>
       ),
       { status: model.problem === null ? 200 : 400 },

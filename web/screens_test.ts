@@ -84,7 +84,7 @@ Deno.test("the map names every mark, keeps its range in the URL, and draws nothi
     for (const mark of ["running", "compensating", "stalled", "blocked", "failed", "just finished"]) {
       assert.match(key, new RegExp(mark));
     }
-    for (const word of ["moving", "compensating", "waiting", "stalled", "blocked", "failed in 24h"]) {
+    for (const word of ["moving", "compensating", "waiting", "stalled", "blocked", "failed in 24 h"]) {
       assert.match(page, new RegExp(`<b[^>]*>[^<]*</b><span>${word}</span>`));
     }
     assert.match(page, /href="\.\/\?range=24h" aria-current="true"/);
@@ -248,6 +248,9 @@ Deno.test("the list says what is wrong with a filter instead of showing everythi
     assert.equal(response.status, 400);
     const page = await response.text();
     assert.match(page, /There is no condition &quot;colour:&quot;; use saga, status/);
+    // It stands in the field, to be mended there, and does not come back with what is sent instead of it.
+    assert.match(page, /<input name="more"[^>]* value="colour:red"/);
+    assert.match(page, /<input type="hidden" name="q" value(?:="")?\/>/);
     assert.doesNotMatch(page, /executions\/o-1/);
   }));
 

@@ -12,7 +12,7 @@ Deno.test("a part that cannot be read leaves the others standing, and says what 
     const fail = () => Promise.reject(new Error("disk"));
     const whole = { ...world.store.queries! };
     const app = world.console();
-    assert.match(await (await app.request("/")).text(), /No try has failed in 1h.*Nothing is stalled/s);
+    assert.match(await (await app.request("/")).text(), /No try has failed in 1 h.*Nothing is stalled/s);
     // Longer than anything is kept.
     await world.clock.advance(10 * 60_000);
     Object.assign(world.store.queries!, { errorGroups: fail, stalled: fail, throughput: fail });
@@ -28,7 +28,7 @@ Deno.test("a part that cannot be read leaves the others standing, and says what 
       // What is missing must not look like nothing.
       assert.doesNotMatch(page, /No try has failed|Nothing is stalled|0 completed|Nothing needs you/);
       assert.match(page, /Nobody can say whether anything needs you: groups of errors, throughput could not be read/);
-      assert.match(page, /<b[^>]*>\?<\/b><span>failed in 1h<\/span>/);
+      assert.match(page, /<b[^>]*>\?<\/b><span>failed in 1 h<\/span>/);
       assert.doesNotMatch(page, /disk/);
       assert.match(
         await (await app.request("/map.txt")).text(),

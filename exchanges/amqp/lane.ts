@@ -6,6 +6,9 @@
  * be lost. Its slot is then covered by nothing, or the broker would send another hint for it. Therefore a subscription
  * is cancelled before a message of it is acknowledged early, and what it covered but for the slots in use is covered by
  * a new one. With all slots taken nothing is subscribed, and the hints are left to other workers.
+ *
+ * What is ending is acknowledged before it has ended: the next hint is on its way while the last commit is, where a slot
+ * would otherwise be empty for as long as broker and store take to answer. It may wait for that slot for a moment.
  */
 
 import type { Channel, ConsumeMessage } from "amqplib";
@@ -63,8 +66,12 @@ interface Subscription {
 interface Delivery {
   readonly message: ConsumeMessage;
   readonly subscription: Subscription;
+  /** Whether its handler keeps a slot that no message covers any more. */
+  isStray: boolean;
   /** Whether a handler is busy with it; else it is on its way to another queue. */
   readonly isHandled: boolean;
+  /** Ends the wait after which it is acknowledged early. */
+  cancelTimer: () => void;
 }
 
 /** Brings the hints of a partition through one channel. */
@@ -127,7 +134,11 @@ export class Lane {
     this.#reason ??= reason;
     this.#stopGathering?.();
     this.#options.signal.removeEventListener("abort", this.#onAbort);
-    for (const { isHandled } of this.#held) if (isHandled) this.#options.slots.strays++;
+    for (const delivery of this.#held) {
+      // A handler that never ends must not keep its process alive.
+      delivery.cancelTimer();
+      if (delivery.isHandled) this.#stray(delivery);
+    }
     this.#held.clear();
     return this.#reason;
   }
@@ -138,7 +149,8 @@ export class Lane {
     if (this.#reason !== null) return unlessClosed(() => this.#channel.nack(message, false, true));
     const { partition, unusable } = this.#options;
     const decoded = decodeHint(message.content, partition);
-    const delivery: Delivery = { message, subscription, isHandled: decoded.kind === "hint" };
+    const isHandled = decoded.kind === "hint";
+    const delivery: Delivery = { message, subscription, isStray: false, isHandled, cancelTimer: () => {} };
     subscription.unacknowledged++;
     this.#receipts.take(message);
     this.#held.add(delivery);
@@ -148,19 +160,25 @@ export class Lane {
 
   async #handle(delivery: Delivery, hint: Hint): Promise<void> {
     const { clock, partition, slots, unusable } = this.#options;
-    const cancelTimer = clock.setTimer(ACKNOWLEDGE_AFTER_MS, () => void this.#acknowledgeEarly(delivery));
-    const answer = await this.#call(hint);
-    cancelTimer();
+    delivery.cancelTimer = clock.setTimer(ACKNOWLEDGE_AFTER_MS, () => void this.#acknowledgeEarly(delivery));
+    const answer = await this.#call(delivery, hint);
+    delivery.cancelTimer();
     if (answer === "unknown_definition") await unusable.unknown(delivery.message, partition);
     if (this.#held.has(delivery)) return this.#acknowledge(delivery);
+    if (!delivery.isStray) return;
     slots.strays--;
     slots.onFree();
   }
 
+  #stray(delivery: Delivery): void {
+    delivery.isStray = true;
+    this.#options.slots.strays++;
+  }
+
   /** A handler that rejects has looked at its hint. */
-  async #call(hint: Hint): Promise<HandlerAnswer> {
+  async #call(delivery: Delivery, hint: Hint): Promise<HandlerAnswer> {
     try {
-      return await this.#options.handler(hint);
+      return await this.#options.handler(hint, () => this.#acknowledge(delivery));
     } catch {
       return "done";
     }
@@ -169,7 +187,7 @@ export class Lane {
   async #acknowledgeEarly(delivery: Delivery): Promise<void> {
     await this.#cancel(delivery.subscription);
     if (!this.#held.has(delivery)) return;
-    this.#options.slots.strays++;
+    this.#stray(delivery);
     this.#acknowledge(delivery);
   }
 
@@ -177,6 +195,7 @@ export class Lane {
     const { message, subscription } = delivery;
     // A channel that was lost has given its messages back to the queue: the one after it cannot acknowledge them.
     if (!this.#held.delete(delivery)) return;
+    delivery.cancelTimer();
     subscription.unacknowledged--;
     this.#receipts.acknowledge(message);
     if (subscription.cancelling !== null) this.#gather();

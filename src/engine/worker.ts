@@ -7,14 +7,15 @@ import { pause } from "../clock.ts";
 import { describeError } from "../domain/failure.ts";
 import type { Execution, ExecutionRecord, Instant } from "../domain/record.ts";
 import { SagaError } from "../errors.ts";
-import type { HandlerAnswer } from "../exchange.ts";
+import type { HandlerAnswer, Hint } from "../exchange.ts";
 import type { OpenAttempt } from "./attempt.ts";
 import { Leases } from "./leases.ts";
 import { isOutage, Outage } from "./outage.ts";
 import type { Parts } from "./parts.ts";
 import type { Slots } from "./slots.ts";
 import { Sweeper } from "./sweeper.ts";
-import { takeLost, takeOpened, takeTurn, type TurnHost } from "./turn.ts";
+import { takeLost, takeOpened, takeTurn } from "./turn.ts";
+import type { TurnHost } from "./turn_host.ts";
 
 /** What a worker consumes. */
 export interface PartitionOptions {
@@ -38,6 +39,8 @@ export class WorkerLoop implements TurnHost {
   readonly #leases: Leases;
   readonly #sweeper: Sweeper;
   readonly #turns = new Set<Promise<unknown>>();
+  /** Turns that will begin: stop() waits for them, too. */
+  readonly #expected = new Set<Promise<unknown>>();
   readonly #stopping = new AbortController();
   readonly #gone = new AbortController();
   readonly #longestLeaseMs: number;
@@ -109,7 +112,7 @@ export class WorkerLoop implements TurnHost {
     for (const [partition, slots] of this.slots) {
       const options = { concurrency: slots.size, signal: this.stopping };
       loops.push(
-        this.parts.exchange.consume(partition, (hint) => this.#handle(partition, hint.executionId, hint.epoch), options)
+        this.parts.exchange.consume(partition, (hint, ending) => this.#handle(partition, hint, ending), options)
           .catch((error) => this.#complain(`Partition "${partition}" is not consumed, only swept`, error)),
       );
     }
@@ -121,12 +124,12 @@ export class WorkerLoop implements TurnHost {
     void this.#track(slots, id, takeTurn(this, id)).catch((error) => this.#notMoved(id, error));
   }
 
-  /** A turn that is about to be handed over counts already, so that stop() waits for it; call what it returns after. */
+  /** stop() waits for a turn that is about to begin as well; what this returns is to be called once it has begun. */
   expectTurn(): () => void {
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#turns.add(promise);
+    this.#expected.add(promise);
     return () => {
-      this.#turns.delete(promise);
+      this.#expected.delete(promise);
       resolve();
     };
   }
@@ -211,15 +214,24 @@ export class WorkerLoop implements TurnHost {
     let isOver = false;
     // One timer, and no look at the time: a clock that was ahead stands still until it has been caught up with.
     const timer = pause(this.parts.clock, withinMs, over.signal).then(() => isOver = true);
-    while (this.#turns.size > 0 && !isOver) await Promise.race([Promise.allSettled(this.#turns), timer]);
+    while (this.#turns.size + this.#expected.size > 0 && !isOver) {
+      await Promise.race([Promise.allSettled([...this.#turns, ...this.#expected]), timer]);
+    }
     over.abort();
   }
 
-  async #handle(partition: string, id: string, epoch: number): Promise<HandlerAnswer> {
+  async #handle(partition: string, hint: Hint, onEnding?: () => void): Promise<HandlerAnswer> {
+    const { executionId: id, epoch } = hint;
     const slots = this.slots.get(partition);
     if (slots === undefined) return "done";
+    // Read while it waits for its slot, so that its first commit goes with the next of those that have one.
+    const loading = this.parts.load(id);
+    loading.catch(() => {});
+    const begun = this.expectTurn();
     await slots.take();
-    return await this.#track(slots, id, takeTurn(this, id, epoch)).catch((error): HandlerAnswer => {
+    const turn = this.#track(slots, id, takeTurn(this, id, { epoch, loading, onEnding }));
+    begun();
+    return await turn.catch((error): HandlerAnswer => {
       this.#notMoved(id, error);
       return "done";
     });

@@ -1,6 +1,6 @@
 /** What queries are told, checked and completed: every store begins with it, so that all of them refuse the same. */
 
-import type { Lateness } from "../domain/activity.ts";
+import { ACTIVITIES, type Activity, type Lateness } from "../domain/activity.ts";
 import { decodeErrorGroup } from "../domain/error_group.ts";
 import type { Instant, Status } from "../domain/record.ts";
 import {
@@ -86,16 +86,18 @@ export interface InProgressQuery {
   readonly saga: string | null;
   readonly oldest: number;
   readonly sample: number;
+  readonly drawn: readonly Activity[];
 }
 
 /** @throws `invalid_query` */
 export function checkInProgress(options: InProgressOptions): InProgressQuery {
-  const given = objectAt("options", options, ["saga", "oldest", "sample", ...AS_OF]);
+  const given = objectAt("options", options, ["saga", "oldest", "sample", "drawn", ...AS_OF]);
   return {
     lateness: latenessOf(given),
     saga: optionalText("saga", given.saga),
     oldest: wholeNumber("oldest", given.oldest, 200, 12, 0),
     sample: wholeNumber("sample", given.sample, 200, 12, 0),
+    drawn: given.drawn === undefined ? ACTIVITIES : activitiesOf(given.drawn),
   };
 }
 
@@ -279,6 +281,13 @@ function statusesOf(value: unknown): readonly Status[] {
   const unknown = statuses.find((status) => !STATUSES.includes(status));
   if (unknown !== undefined) throw invalidQuery("filter.statuses", unknown, `use ${STATUSES.join(", ")}`);
   return [...new Set(statuses)];
+}
+
+function activitiesOf(value: unknown): readonly Activity[] {
+  const activities = list("drawn", value, ACTIVITIES.length) as readonly Activity[];
+  const unknown = activities.find((activity) => !ACTIVITIES.includes(activity));
+  if (unknown !== undefined) throw invalidQuery("drawn", unknown, `use ${ACTIVITIES.join(", ")}`);
+  return [...new Set(activities)];
 }
 
 function resourceOf(value: unknown): NonNullable<ExecutionFilter["resource"]> {

@@ -29,6 +29,7 @@ import {
   type StepFailures,
   type Throughput,
   type Timings,
+  type Token,
 } from "../../src/queries.ts";
 import {
   checkCount,
@@ -224,7 +225,7 @@ function keyOf({ execution }: ExecutionRecord, by: CountQuery["by"]): string {
 }
 
 function inProgress(records: readonly ExecutionRecord[], query: InProgressQuery): InProgress {
-  const { lateness, saga, oldest, sample } = query;
+  const { lateness, saga, oldest, sample, drawn } = query;
   const active = records.filter(({ execution }) =>
     !isFinished(execution.status) && (saga === null || execution.sagaName === saga)
   );
@@ -233,11 +234,14 @@ function inProgress(records: readonly ExecutionRecord[], query: InProgressQuery)
     const { sagaName, currentStep, direction } = sorted[0]!.execution;
     const activities = Object.fromEntries(ACTIVITIES.map((activity) => [activity, 0])) as Record<Activity, number>;
     const ages = new Array<number>(AGE_BOUNDS_MS.length + 1).fill(0);
+    const picked: Token[] = [];
     for (const { execution, attempts } of sorted) {
-      activities[activityOf(execution, attempts, lateness)!]++;
+      const activity = activityOf(execution, attempts, lateness)!;
+      activities[activity]++;
       ages[AGE_BOUNDS_MS.filter((bound) => execution.lastProgressAt <= lateness.now - bound).length]!++;
+      if (drawn.includes(activity)) picked.push(tokenOf(execution, activity));
     }
-    const others = sorted.length - oldest;
+    const others = picked.length - oldest;
     return {
       sagaName,
       step: currentStep,
@@ -246,21 +250,17 @@ function inProgress(records: readonly ExecutionRecord[], query: InProgressQuery)
       activities,
       ages,
       // Of the others, each at which `sample` of them in equal distances would stand next.
-      tokens: sorted.filter((_, at) =>
+      tokens: picked.filter((_, at) =>
         at < oldest || others <= sample || ((at - oldest + 1) * sample) % others < sample
-      )
-        .map(({ execution, attempts }) => ({
-          id: execution.id,
-          sagaVersion: execution.sagaVersion,
-          activity: activityOf(execution, attempts, lateness)!,
-          enteredAt: execution.lastProgressAt,
-          attemptStartedAt: execution.attemptStartedAt,
-          dueAt: execution.dueAt,
-          attempt: execution.attempt,
-        })),
+      ),
     };
   });
   return { now: lateness.now, steps: steps.sort(bySagaStepDirection) };
+}
+
+function tokenOf(execution: Execution, activity: Activity): Token {
+  const { id, sagaVersion, lastProgressAt: enteredAt, attemptStartedAt, dueAt, attempt } = execution;
+  return { id, sagaVersion, activity, enteredAt, attemptStartedAt, dueAt, attempt };
 }
 
 function stepKeyOf({ execution }: ExecutionRecord): string {

@@ -1,6 +1,7 @@
 /** A store whose calls a test can see, hold up, fail, and whose answers it can lose. */
 
 import type { Store, StoreTransaction, WorkerDirectory } from "../../src/store.ts";
+import type { Traffic } from "./traffic.ts";
 
 /** What a store is asked to do. */
 export type StoreCall =
@@ -19,12 +20,6 @@ export interface StoreHooks {
   readonly answering?: () => Promise<void>;
   /** Rejects when the caller's process has died: the database ends what it had begun. */
   readonly died?: Promise<never>;
-}
-
-/** Hears when calls begin and end to depend on the store, so that one can wait until nothing is on its way. */
-export interface Traffic {
-  begin(): void;
-  end(): void;
 }
 
 /** Wraps a store; `hooks` are asked for anew with each call. */

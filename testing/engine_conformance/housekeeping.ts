@@ -8,8 +8,8 @@ import { fakeExchange } from "../fake_exchange.ts";
 import { type Cases, every, range } from "./suite.ts";
 
 /** Registers the cases. */
-export function housekeepingCases({ add }: Cases): void {
-  add("resumeStuck() sends what is overdue another hint, and nothing else", async (world) => {
+export function housekeepingCases({ add, addIf }: Cases): void {
+  addIf("own exchange", "resumeStuck() sends what is overdue another hint, and nothing else", async (world) => {
     const definition = saga("resume").step("a", () => {});
     const later = saga("resume.later").sleep("nap", "1d");
     const exchange = fakeExchange();
@@ -38,7 +38,8 @@ export function housekeepingCases({ add }: Cases): void {
   });
 
   for (const giveUp of ["block", "compensate"] as const) {
-    add(
+    addIf(
+      "own exchange",
       `resumeStuck({ giveUp: "${giveUp}" }) gives up what hints have not moved though a worker lives`,
       async (world) => {
         const undone: string[] = [];
@@ -126,19 +127,23 @@ export function housekeepingCases({ add }: Cases): void {
     },
   );
 
-  add("resumeStuck() gives nothing up while no worker lives, however many hints were sent before", async (world) => {
-    const definition = saga("resume.nobody").step("a", () => {});
-    const node = world.node([definition], { exchange: fakeExchange({ onPublish: () => "lose" }) });
-    const { execution } = await node.engine.start(definition, { input: {} });
-    const filter = { partitions: ["default"], definitions: [{ name: "resume.nobody", version: 1 }], takeOver: true };
-    for (const _ of range(8)) {
+  addIf(
+    "own exchange",
+    "resumeStuck() gives nothing up while no worker lives, however many hints were sent before",
+    async (world) => {
+      const definition = saga("resume.nobody").step("a", () => {});
+      const node = world.node([definition], { exchange: fakeExchange({ onPublish: () => "lose" }) });
+      const { execution } = await node.engine.start(definition, { input: {} });
+      const filter = { partitions: ["default"], definitions: [{ name: "resume.nobody", version: 1 }], takeOver: true };
+      for (const _ of range(8)) {
+        await world.advance("3h");
+        await world.store.claimDue({ ...filter, now: world.clock.now(), limit: 1, patienceMs: 1_000, counted: true });
+      }
+      assert.equal((await world.execution(execution.id)).resumeCount, 8);
       await world.advance("3h");
-      await world.store.claimDue({ ...filter, now: world.clock.now(), limit: 1, patienceMs: 1_000, counted: true });
-    }
-    assert.equal((await world.execution(execution.id)).resumeCount, 8);
-    await world.advance("3h");
-    assert.deepEqual(await node.engine.resumeStuck({ maxResumes: 3 }), { resumed: [execution.id], givenUp: [] });
-  });
+      assert.deepEqual(await node.engine.resumeStuck({ maxResumes: 3 }), { resumed: [execution.id], givenUp: [] });
+    },
+  );
 
   add("resumeStuck() leaves every partition its share of the limit", async (world) => {
     const definition = saga("resume.share").step("a", () => {});

@@ -7,27 +7,31 @@ import { type Cases, range } from "./suite.ts";
 import type { World } from "./world.ts";
 
 /** Registers the cases. */
-export function messageCases({ add }: Cases): void {
+export function messageCases({ addIf }: Cases): void {
   for (const copies of [2, 5]) {
-    add(`G02 hints that come ${copies} times, late, and after the end run each step once`, async (world) => {
-      const { runs, definition } = counted(`g02.${copies}`);
-      const exchange = fakeExchange();
-      const nodes = range(2).map((index) =>
-        world.node([definition], { exchange, connection: index === 0 ? "first" : "second" })
-      );
-      const ids: string[] = [];
-      for (const index of range(3)) {
-        ids.push((await nodes[0]!.engine.start(definition, { input: {}, id: `twice-${index}` })).execution.id);
-      }
-      const sent = [...exchange.hints];
-      exchange.hints.splice(0, exchange.hints.length, ...range(copies).flatMap(() => sent));
-      for (const node of nodes) node.work();
-      while (exchange.handOut() !== null);
-      for (const id of ids) await world.ended(id);
-      exchange.hints.push(...range(copies).flatMap(() => sent));
-      while (exchange.hints.length > 0) await exchange.deliverNext();
-      assert.deepEqual(runs, Object.fromEntries(ids.flatMap((id) => [[`${id}:a`, 1], [`${id}:b`, 1]])));
-    });
+    addIf(
+      "own exchange",
+      `G02 hints that come ${copies} times, late, and after the end run each step once`,
+      async (world) => {
+        const { runs, definition } = counted(`g02.${copies}`);
+        const exchange = fakeExchange();
+        const nodes = range(2).map((index) =>
+          world.node([definition], { exchange, connection: index === 0 ? "first" : "second" })
+        );
+        const ids: string[] = [];
+        for (const index of range(3)) {
+          ids.push((await nodes[0]!.engine.start(definition, { input: {}, id: `twice-${index}` })).execution.id);
+        }
+        const sent = [...exchange.hints];
+        exchange.hints.splice(0, exchange.hints.length, ...range(copies).flatMap(() => sent));
+        for (const node of nodes) node.work();
+        while (exchange.handOut() !== null);
+        for (const id of ids) await world.ended(id);
+        exchange.hints.push(...range(copies).flatMap(() => sent));
+        while (exchange.hints.length > 0) await exchange.deliverNext();
+        assert.deepEqual(runs, Object.fromEntries(ids.flatMap((id) => [[`${id}:a`, 1], [`${id}:b`, 1]])));
+      },
+    );
   }
 
   const fates: Readonly<Record<string, FakeExchangeOptions["onPublish"]>> = {
@@ -37,7 +41,7 @@ export function messageCases({ add }: Cases): void {
     "comes ten minutes late": () => ({ delayMs: 600_000 }),
   };
   for (const [what, onPublish] of Object.entries(fates)) {
-    add(`G03 every execution ends the same way where each hint ${what}`, async (world) => {
+    addIf("own exchange", `G03 every execution ends the same way where each hint ${what}`, async (world) => {
       const { runs, ids } = await runThree(world, "g03", { onPublish: onPublish! });
       assert.deepEqual(runs, Object.fromEntries(ids.flatMap((id) => [[`${id}:a`, 1], [`${id}:b`, 1]])));
     });
@@ -52,13 +56,13 @@ export function messageCases({ add }: Cases): void {
     },
   };
   for (const [what, onPublish] of Object.entries(answers)) {
-    add(`G07 the outcome is the same where ${what}`, async (world) => {
+    addIf("own exchange", `G07 the outcome is the same where ${what}`, async (world) => {
       const { runs, ids } = await runThree(world, "g07", { onPublish: onPublish! });
       assert.deepEqual(runs, Object.fromEntries(ids.flatMap((id) => [[`${id}:a`, 1], [`${id}:b`, 1]])));
     });
   }
 
-  add("G07 a hint that reaches nobody is left to the next sweep at once", async (world) => {
+  addIf("own exchange", "G07 a hint that reaches nobody is left to the next sweep at once", async (world) => {
     const { definition } = counted("g07.unreached");
     const node = world.node([definition], {
       exchange: fakeExchange({ onPublish: () => ({ fate: "lose", answer: "unreached" }) }),
@@ -68,7 +72,7 @@ export function messageCases({ add }: Cases): void {
     assert.equal((await world.execution(execution.id)).wakeAt, world.clock.now());
   });
 
-  add("G07 a hint that was sent is given its time before a sweep looks", async (world) => {
+  addIf("own exchange", "G07 a hint that was sent is given its time before a sweep looks", async (world) => {
     const { definition } = counted("g07.sent");
     const node = world.node([definition], { exchange: fakeExchange(), redeliverAfter: "20s" });
     const { execution } = await node.engine.start(definition, { input: {} });
@@ -76,23 +80,27 @@ export function messageCases({ add }: Cases): void {
     assert.deepEqual([dueAt, wakeAt], [world.clock.now(), world.clock.now() + 20_000]);
   });
 
-  add("G15 a broker that is down for two hours makes none of 1,000 executions go back", async (world) => {
-    const definition = saga("g15").step("a", { run: () => {}, undo: () => {} });
-    const exchange = fakeExchange({ onPublish: () => ({ fate: "lose", answer: "unreached" }) });
-    // Those who start are cut off from the broker, and so are the workers, which still sweep.
-    exchange.consume = () => Promise.reject(new Error("connection refused"));
-    const starter = world.node([definition], { exchange });
-    const ids = range(1_000).map((index) => `g15-${index}`);
-    await Promise.all(ids.map((id) => starter.engine.start(definition, { input: {}, id })));
-    for (const _ of range(4)) {
-      await world.advance("30m");
-      assert.deepEqual((await starter.engine.resumeStuck({ limit: 1_000 })).givenUp, []);
-    }
-    const rows = await world.store.status(ids);
-    assert.deepEqual(new Set(rows.map((row) => row?.status)), new Set(["running"]));
-    world.node([definition], { exchange }).work({ partitions: { default: { concurrency: 100 } } });
-    await world.until(async () => (await world.store.status(ids)).every((row) => row?.status === "completed"), "5h");
-  });
+  addIf(
+    "own exchange",
+    "G15 a broker that is down for two hours makes none of 1,000 executions go back",
+    async (world) => {
+      const definition = saga("g15").step("a", { run: () => {}, undo: () => {} });
+      const exchange = fakeExchange({ onPublish: () => ({ fate: "lose", answer: "unreached" }) });
+      // Those who start are cut off from the broker, and so are the workers, which still sweep.
+      exchange.consume = () => Promise.reject(new Error("connection refused"));
+      const starter = world.node([definition], { exchange });
+      const ids = range(1_000).map((index) => `g15-${index}`);
+      await Promise.all(ids.map((id) => starter.engine.start(definition, { input: {}, id })));
+      for (const _ of range(4)) {
+        await world.advance("30m");
+        assert.deepEqual((await starter.engine.resumeStuck({ limit: 1_000 })).givenUp, []);
+      }
+      const rows = await world.store.status(ids);
+      assert.deepEqual(new Set(rows.map((row) => row?.status)), new Set(["running"]));
+      world.node([definition], { exchange }).work({ partitions: { default: { concurrency: 100 } } });
+      await world.until(async () => (await world.store.status(ids)).every((row) => row?.status === "completed"), "5h");
+    },
+  );
 }
 
 function counted(name: string) {

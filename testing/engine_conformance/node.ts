@@ -9,7 +9,8 @@ import type { SagaEvent, SagaEventName } from "../../src/engine/events.ts";
 import type { Logger } from "../../src/logger.ts";
 import type { Change } from "../../src/domain/change.ts";
 import type { CommitAnswer, Store } from "../../src/store.ts";
-import { hookedStore, type StoreCall, type StoreHooks, type Traffic } from "./hooked_store.ts";
+import { hookedStore, type StoreCall, type StoreHooks } from "./hooked_store.ts";
+import type { Traffic } from "./traffic.ts";
 
 /** A line that an engine has logged. */
 export interface LogLine {
@@ -33,6 +34,8 @@ export class Surroundings {
   refuse: ((change: Change) => boolean) | null = null;
   /** By how much its clock is ahead. */
   skewMs = 0;
+  /** What else is lost with the process. */
+  onKill: () => void = () => {};
 
   #state: "alive" | "frozen" | "dead" = "alive";
   #waiting: (() => void)[] = [];
@@ -67,6 +70,7 @@ export class Surroundings {
     this.#waiting = [];
     this.#died.promise.catch(() => {});
     this.#died.reject(new Error("the process has died"));
+    this.onKill();
   }
 
   /** The process stands still: timers that fire and answers that come wait until it is thawed. */

@@ -7,7 +7,7 @@ import { fakeExchange } from "../fake_exchange.ts";
 import { type Cases, every, range } from "./suite.ts";
 
 /** Registers the cases. */
-export function seedFaultCases({ add }: Cases): void {
+export function seedFaultCases({ add, addIf }: Cases): void {
   add(
     "S1 the outcome of a step that outlived its lease is discarded whole, and the next step runs once",
     async (world) => {
@@ -62,7 +62,7 @@ export function seedFaultCases({ add }: Cases): void {
     assert.ok(first.lines("warn").some((line) => line.includes("is discarded")), "it is logged");
   });
 
-  add("S2 a hint that cannot be sent after a success rewrites nothing", async (world) => {
+  addIf("own exchange", "S2 a hint that cannot be sent after a success rewrites nothing", async (world) => {
     const definition = saga("s2")
       .step("a", { run: () => world.gate("a").pass(), undo: () => {} })
       .step("b", () => ({ b: true }));
@@ -130,7 +130,7 @@ export function seedFaultCases({ add }: Cases): void {
     assert.deepEqual([done.status, undone], ["compensated", ["b", "a"]]);
   });
 
-  add("S4 a hint of an epoch to come runs nothing", async (world) => {
+  addIf("own exchange", "S4 a hint of an epoch to come runs nothing", async (world) => {
     let runs = 0;
     const definition = saga("s4").step("a", () => void runs++);
     const exchange = fakeExchange();
@@ -234,7 +234,7 @@ export function seedFaultCases({ add }: Cases): void {
     assert.deepEqual(actions, ["compensate", "request_carried_out"]);
   });
 
-  add("S9 stale hints send no further hints", async (world) => {
+  addIf("own exchange", "S9 stale hints send no further hints", async (world) => {
     let runs = 0;
     const definition = saga("s9").step("a", () => void runs++).step("b", () => void runs++);
     const exchange = fakeExchange({ automatic: true });

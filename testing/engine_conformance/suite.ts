@@ -11,12 +11,12 @@ export type EngineCase = (world: World) => Promise<void>;
 /** Takes the cases of one topic. */
 export interface Cases {
   add(name: string, run: EngineCase): void;
-  /** Leaves a case out unless the store is what it needs. */
+  /** Leaves a case out unless it is given what it needs. */
   addIf(need: Need, name: string, run: EngineCase): void;
 }
 
-/** What a case may need of a store: transactions, a second connection, or that it has none. */
-export type Need = "transactions" | "no transactions" | "second connection";
+/** What a case may need: transactions, a store without any, a second connection, or to bring its own exchange. */
+export type Need = "transactions" | "no transactions" | "second connection" | "own exchange";
 
 /** Expects an error of the library with this code; with a path in its details, if one is given. */
 export async function rejects(

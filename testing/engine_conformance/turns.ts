@@ -7,56 +7,68 @@ import { fakeExchange } from "../fake_exchange.ts";
 import { type Cases, range, rejects } from "./suite.ts";
 
 /** Registers the cases. */
-export function turnCases({ add }: Cases): void {
-  add("a three-step saga costs one insert, three commits and no message where a worker is at hand", async (world) => {
-    const definition = saga("turn.cost").step("a", () => {}).step("b", () => {}).step("c", () => {});
-    const exchange = fakeExchange();
-    const node = world.node([definition], { exchange });
-    node.work();
-    await world.settle();
-    const before = node.around.calls.length;
-    const { execution } = await node.engine.start(definition, { input: {} });
-    await world.settle();
-    assert.equal((await world.execution(execution.id)).status, "completed");
-    assert.deepEqual(node.around.calls.slice(before), ["insert", "commit", "commit", "commit"]);
-    assert.deepEqual(exchange.sent, []);
-  });
+export function turnCases({ add, addIf }: Cases): void {
+  addIf(
+    "own exchange",
+    "a three-step saga costs one insert, three commits and no message where a worker is at hand",
+    async (world) => {
+      const definition = saga("turn.cost").step("a", () => {}).step("b", () => {}).step("c", () => {});
+      const exchange = fakeExchange();
+      const node = world.node([definition], { exchange });
+      node.work();
+      await world.settle();
+      const before = node.around.calls.length;
+      const { execution } = await node.engine.start(definition, { input: {} });
+      await world.settle();
+      assert.equal((await world.execution(execution.id)).status, "completed");
+      assert.deepEqual(node.around.calls.slice(before), ["insert", "commit", "commit", "commit"]);
+      assert.deepEqual(exchange.sent, []);
+    },
+  );
 
-  add("a three-step saga that others run costs one insert, four commits and one message", async (world) => {
-    const definition = saga("turn.message").step("a", () => {}).step("b", () => {}).step("c", () => {});
-    const exchange = fakeExchange();
-    const starter = world.node([definition], { exchange });
-    const node = world.node([definition], { exchange, connection: "second" });
-    node.work();
-    await world.settle();
-    const before = node.around.calls.length;
-    const { execution } = await starter.engine.start(definition, { input: {} });
-    await exchange.deliverNext();
-    assert.equal((await world.execution(execution.id)).status, "completed");
-    assert.deepEqual(node.around.calls.slice(before), ["load", "commit", "commit", "commit", "commit"]);
-    assert.equal(exchange.sent.length, 1);
-  });
+  addIf(
+    "own exchange",
+    "a three-step saga that others run costs one insert, four commits and one message",
+    async (world) => {
+      const definition = saga("turn.message").step("a", () => {}).step("b", () => {}).step("c", () => {});
+      const exchange = fakeExchange();
+      const starter = world.node([definition], { exchange });
+      const node = world.node([definition], { exchange, connection: "second" });
+      node.work();
+      await world.settle();
+      const before = node.around.calls.length;
+      const { execution } = await starter.engine.start(definition, { input: {} });
+      await exchange.deliverNext();
+      assert.equal((await world.execution(execution.id)).status, "completed");
+      assert.deepEqual(node.around.calls.slice(before), ["load", "commit", "commit", "commit", "commit"]);
+      assert.equal(exchange.sent.length, 1);
+    },
+  );
 
-  add("after its budget a turn hands over by a hint, and the execution goes on elsewhere", async (world) => {
-    const ran: string[] = [];
-    const step = (name: string) => async ({ execution }: { readonly execution: { readonly id: string } }) => {
-      ran.push(`${name} ${execution.id}`);
-      await world.gate(name).pass();
-    };
-    const definition = saga("turn.budget").step("a", step("a")).step("b", step("b"));
-    const exchange = fakeExchange();
-    const { id } = await world.begin(definition, { node: { exchange, turnBudget: "10s" } });
-    await world.gate("a").arrived();
-    await world.advance("11s");
-    world.gate("a").open();
-    await world.settle();
-    assert.deepEqual([exchange.sent.length, (await world.execution(id)).owner], [1, null]);
-    assert.equal((await world.execution(id)).currentStep, "b");
-    exchange.handOut();
-    world.gate("b").open();
-    await world.ended(id);
-    assert.equal(ran.length, 2);
-  });
+  addIf(
+    "own exchange",
+    "after its budget a turn hands over by a hint, and the execution goes on elsewhere",
+    async (world) => {
+      const ran: string[] = [];
+      const step = (name: string) => async ({ execution }: { readonly execution: { readonly id: string } }) => {
+        ran.push(`${name} ${execution.id}`);
+        await world.gate(name).pass();
+      };
+      const definition = saga("turn.budget").step("a", step("a")).step("b", step("b"));
+      const exchange = fakeExchange();
+      const { id } = await world.begin(definition, { node: { exchange, turnBudget: "10s" } });
+      await world.gate("a").arrived();
+      await world.advance("11s");
+      world.gate("a").open();
+      await world.settle();
+      assert.deepEqual([exchange.sent.length, (await world.execution(id)).owner], [1, null]);
+      assert.equal((await world.execution(id)).currentStep, "b");
+      exchange.handOut();
+      world.gate("b").open();
+      await world.ended(id);
+      assert.equal(ran.length, 2);
+    },
+  );
 
   add("many executions at once share their commits", async (world) => {
     const definition = saga("turn.group").step("a", () => {}).step("b", () => {}).step("c", () => {});
@@ -200,7 +212,7 @@ export function turnCases({ add }: Cases): void {
     assert.ok(node.count("renew") > renewed, "the lease is renewed first");
   });
 
-  stopCases(add);
+  stopCases({ add, addIf });
 
   add("two engines in one process share nothing", async (world) => {
     const [one, two] = ["one", "two"].map((name) => saga("shared").step("a", () => ({ by: name })));
@@ -222,7 +234,7 @@ export function turnCases({ add }: Cases): void {
   });
 }
 
-function stopCases(add: Cases["add"]): void {
+function stopCases({ add, addIf }: Cases): void {
   add("G27 a worker that stops takes nothing new, and lets its steps end", async (world) => {
     const definition = saga("stop").step("a", () => world.gate("a").pass()).step("b", () => {});
     const { id, node, worker } = await world.begin(definition);
@@ -241,7 +253,7 @@ function stopCases(add: Cases["add"]): void {
     for (const one of [id, late.id]) assert.equal((await world.ended(one)).execution.status, "completed");
   });
 
-  add("G27 a worker that stops passes on by a hint what it was about to begin", async (world) => {
+  addIf("own exchange", "G27 a worker that stops passes on by a hint what it was about to begin", async (world) => {
     const definition = saga("stop.pass").step("a", () => {});
     const exchange = fakeExchange();
     const starter = world.node([definition], { exchange });
@@ -364,7 +376,7 @@ function stopCases(add: Cases["add"]): void {
     assert.deepEqual((await node.engine.health()).partitions, []);
   });
 
-  add("stop() waits until the hints of what it passes on are sent", async (world) => {
+  addIf("own exchange", "stop() waits until the hints of what it passes on are sent", async (world) => {
     const definition = saga("stop.hints").step("a", () => world.gate("a").pass()).step("b", () => {});
     const exchange = fakeExchange();
     const { publish } = exchange;

@@ -11,12 +11,12 @@ import { fakeExchange } from "../fake_exchange.ts";
 import { type Cases, every, range, rejects, unavailable } from "./suite.ts";
 
 /** Registers the cases. */
-export function watchingCases({ add }: Cases): void {
+export function watchingCases({ add, addIf }: Cases): void {
   waitCases(add);
-  explainCases(add);
+  explainCases({ add, addIf });
   eventCases(add);
 
-  add("health() tells what works and what is consumed, and does not reject", async (world) => {
+  addIf("own exchange", "health() tells what works and what is consumed, and does not reject", async (world) => {
     const exchange = fakeExchange();
     const node = world.node([saga("health").step("a", () => {})], { exchange });
     const idle = await node.engine.health();
@@ -198,7 +198,7 @@ function waitCases(add: Cases["add"]): void {
   });
 }
 
-function explainCases(add: Cases["add"]): void {
+function explainCases({ add, addIf }: Cases): void {
   add("explain(): an attempt that is open, and one whose lease has ended", async (world) => {
     const definition = saga("explain.open").step("a", () => world.gate("a").pass());
     const { id, node } = await world.begin(definition, { work: { name: "w-1" } });
@@ -305,7 +305,7 @@ function explainCases(add: Cases["add"]): void {
     ]);
   });
 
-  add("explain(): no live worker that knows it, what is just due, and what stalls", async (world) => {
+  addIf("own exchange", "explain(): no live worker that knows it, what is just due, and what stalls", async (world) => {
     const definition = saga("explain.nobody", { version: 2 }).step("a", () => {});
     const node = world.node([definition], { exchange: fakeExchange({ onPublish: () => "lose" }) });
     const { execution } = await node.engine.start(definition, { input: {} });

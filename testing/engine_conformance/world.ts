@@ -1,7 +1,6 @@
 /** The world of one case: virtual time, a store, engines, and what is checked when it ends. */
 
 import assert from "node:assert/strict";
-import { setTimeout } from "node:timers";
 import type { Clock } from "../../src/clock.ts";
 import { type Duration, durationMs } from "../../src/definition/duration.ts";
 import type { AnyDefinition, InputOf } from "../../src/definition/inference.ts";
@@ -19,11 +18,14 @@ import type { EngineOptions, WorkOptions } from "../../src/engine/options.ts";
 import type { Worker } from "../../src/engine/views.ts";
 import type { StartOptions } from "../../src/engine/start.ts";
 import type { Change } from "../../src/domain/change.ts";
+import type { Exchange } from "../../src/exchange.ts";
 import type { Store } from "../../src/store.ts";
 import { VIRTUAL_EPOCH, type VirtualClock, virtualClock } from "../virtual_clock.ts";
 import { Gate } from "./gate.ts";
-import { hookedStore, type Traffic } from "./hooked_store.ts";
+import { hookedStore } from "./hooked_store.ts";
 import { Node, Surroundings } from "./node.ts";
+import { HintsOnTheWay } from "./tracked_exchange.ts";
+import { TrafficCounter } from "./traffic.ts";
 
 /** What a case is given to run on: freshly opened, migrated and empty. */
 export interface EngineStores {
@@ -33,6 +35,11 @@ export interface EngineStores {
   readonly second?: Store;
   /** A connection for looking from outside, where a transaction keeps all others of `store` waiting. */
   readonly observer?: Store;
+  /**
+   * Opens the exchange of one more process, where all of a case's processes are to be connected by a broker; without it
+   * each has a local one. Cases that bring their own are left out. `close` closes those that were opened.
+   */
+  readonly exchange?: () => Exchange;
   /** Closes everything and removes what was made. */
   close(): Promise<void>;
 }
@@ -47,8 +54,10 @@ export type NodeOptions =
     readonly skewMs?: number;
   };
 
-/** How long a case may wait for its database, in real time. */
+/** How long a case waits for anything to come from its database or its broker, in real time: longer is a failure. */
 const PATIENCE_MS = 20_000;
+/** Not every hint that is taken is followed by a call of the store. */
+const LOOK_EVERY_MS = 5;
 
 /** One case's world. */
 export class World {
@@ -60,16 +69,15 @@ export class World {
   readonly #plans = new Map<string, Plan | null>();
   readonly #latest = new Map<string, ExecutionRecord>();
   readonly #violations: string[] = [];
-  readonly #traffic: Traffic;
+  readonly #traffic = new TrafficCounter();
   readonly #raw: Store;
-  #onTheWay = 0;
+  readonly #hints = new HintsOnTheWay(this.#traffic);
   #seed = 1;
 
   private constructor(clock: VirtualClock, stores: EngineStores, isServer: boolean) {
     this.clock = clock;
     this.#stores = stores;
     this.#isServer = isServer;
-    this.#traffic = { begin: () => void this.#onTheWay++, end: () => void this.#onTheWay-- };
     this.#raw = hookedStore(stores.observer ?? stores.store, () => ({}), this.#traffic);
   }
 
@@ -91,10 +99,12 @@ export class World {
     const inner = connection === "first" ? this.#stores.store : this.#stores.second ?? this.#stores.store;
     const around = new Surroundings(this.clock, this.#watched(inner), this.#traffic);
     around.skewMs = skewMs;
+    const exchange = this.#exchangeOf(around, rest.exchange);
     for (const { name, version, plan } of definitions) this.#note(`${name} ${version}`, plan);
     const engine = new Engine({
       random: randomFrom(this.#seed++),
       ...rest,
+      ...(exchange === undefined ? {} : { exchange }),
       store: around.store,
       clock: around.clock,
       logger: around.logger,
@@ -129,12 +139,15 @@ export class World {
     return gate;
   }
 
-  /** Lets everything run that waits for no time, answers of the store included. */
+  /** Lets everything run that waits for no time, answers of the store and hints of a broker included. */
   async settle(): Promise<void> {
-    const giveUpAt = performance.now() + PATIENCE_MS;
     await this.clock.settle();
-    while (this.#onTheWay > 0 && performance.now() < giveUpAt) {
-      await new Promise<void>((resolve) => void setTimeout(resolve, 1));
+    const begunAt = performance.now();
+    while (this.#traffic.count > 0 || this.#hints.count > 0) {
+      const isLate = performance.now() > Math.max(begunAt, this.#traffic.movedAt) + PATIENCE_MS;
+      const what = `${this.#traffic.count} answers and ${this.#hints.count} hints`;
+      assert.ok(!isLate, `${what} are on their way, and nothing comes`);
+      await this.#traffic.moved(LOOK_EVERY_MS);
       await this.clock.settle();
     }
   }
@@ -226,6 +239,15 @@ export class World {
     } finally {
       await this.#stores.close();
     }
+  }
+
+  /** The exchange of one process, if a broker connects them: it notices when the process dies. */
+  #exchangeOf(around: Surroundings, own: Exchange | undefined): Exchange | undefined {
+    if (this.#stores.exchange === undefined) return own;
+    assert.ok(own === undefined, "a broker connects the processes: set hasBroker to leave out cases like this one");
+    const exchange = this.#hints.track(this.#stores.exchange());
+    around.onKill = () => void exchange.close();
+    return exchange;
   }
 
   async #checkAll(): Promise<void> {

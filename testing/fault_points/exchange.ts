@@ -26,7 +26,7 @@ export function exchangeThrough(points: Points, exchange: Exchange): Exchange {
       points.around("exchange.consume", () =>
         exchange.consume(
           partition,
-          async (hint) => points.isDead ? await never() : await handler(hint),
+          async (hint, ending) => points.isDead ? await never() : await handler(hint, ending),
           { concurrency, signal: endedByDeath(points, signal) },
         ), injected),
     depth: (partition) => through("depth", () => exchange.depth(partition), () => null),

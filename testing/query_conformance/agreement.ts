@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { activityOf } from "../../src/domain/activity.ts";
+import { ACTIVITIES, activityOf } from "../../src/domain/activity.ts";
 import type { Attempt, Execution, ExecutionRecord } from "../../src/domain/record.ts";
 import { isFinished } from "../../src/domain/record.ts";
 import type { ExecutionFilter, Queries } from "../../src/queries.ts";
@@ -155,6 +155,8 @@ const asOf = fc.record({ now: time, stalledAfterMs: fc.constant(10 * MINUTE), gr
   requiredKeys: ["now"],
 });
 
+const drawn = fc.record({ drawn: fc.subarray([...ACTIVITIES], { minLength: 1 }) }, { requiredKeys: [] });
+
 /** A question, as data, so that a counterexample can be read. */
 type Question = {
   readonly [Key in Asked]: readonly [Key, NonNullable<Parameters<Queries[Key]>[0]>];
@@ -177,8 +179,8 @@ const question: fc.Arbitrary<Question> = fc.oneof(
         ([present, filter, by, cap, bound]): Question => ["count", { ...present, filter, by, cap, ...bound }],
       ),
   },
-  fc.tuple(asOf, fc.integer({ min: 0, max: 3 }), fc.integer({ min: 0, max: 3 })).map(
-    ([present, oldest, sample]): Question => ["inProgress", { ...present, oldest, sample }],
+  fc.tuple(asOf, fc.integer({ min: 0, max: 3 }), fc.integer({ min: 0, max: 3 }), drawn).map(
+    ([present, oldest, sample, drawn]): Question => ["inProgress", { ...present, oldest, sample, ...drawn }],
   ),
   fc.tuple(range, fc.integer({ min: 1, max: 9 }), fc.integer({ min: 0, max: 2 })).map(
     ([{ from, to }, limit, replaysPerSaga]): Question => [

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { changeOf } from "../../src/domain/change.ts";
-import { ACTIVITIES, AGE_BOUNDS_MS, type InProgressStep } from "../../src/queries.ts";
+import { ACTIVITIES, type Activity, AGE_BOUNDS_MS, type InProgressStep } from "../../src/queries.ts";
 import { anExecution, T0 } from "../factories.ts";
 import { DOING } from "./list.ts";
 import { type AddQueryCase, arrange, AS_OF, NOW, withIds } from "./suite.ts";
@@ -195,6 +195,29 @@ function standing(add: AddQueryCase): void {
     assert.deepEqual(await drawn(10, 4), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 19, 29, 39, 49]);
     assert.deepEqual((await drawn(20, 30)).length, 50);
     assert.deepEqual((await drawn(20, 29)).length, 49);
+  });
+
+  add("inProgress() draws only what it is told to, and counts everything", async ({ first, queries }) => {
+    const ahead = { dueAt: NOW + MINUTE, wakeAt: NOW + MINUTE, attempt: 1 };
+    await arrange(
+      first,
+      ...Array.from({ length: 60 }, (_, at) => {
+        // Every third one is on its way; those that sleep have been there longer.
+        const own = at % 3 === 0
+          ? { owner: `worker-1/${at}`, lastProgressAt: T0 + 1_000 + at }
+          : { lastProgressAt: T0 + at };
+        return { execution: { id: `${100 + at}`, ...ahead, ...own } };
+      }),
+    );
+    const drawn = async (drawn: readonly Activity[], oldest: number, sample: number) => {
+      const [step] = (await queries.inProgress({ ...AS_OF, oldest, sample, drawn })).steps;
+      assert.deepEqual([step?.count, step?.activities.running, step?.activities.sleeping], [60, 20, 40]);
+      return step!.tokens.map((token) => Number(token.id) - 100);
+    };
+    assert.deepEqual(await drawn(["running", "stalled"], 2, 3), [0, 3, 21, 39, 57]);
+    assert.deepEqual((await drawn(["sleeping", "running", "running"], 0, 3)).length, 3);
+    assert.deepEqual((await drawn(["sleeping"], 100, 0)).length, 40);
+    assert.deepEqual(await drawn(["blocked"], 2, 3), []);
   });
 
   add("inProgress() says of a token what is needed to draw it", async ({ first, queries }) => {

@@ -53,7 +53,10 @@ const NONSENSE: { readonly [Name in keyof Queries]: readonly (readonly [what: st
     ["no cap", { ...AS_OF, by: "status", cap: 0 }],
     ["too high a cap", { ...AS_OF, by: "status", cap: 100_001 }],
   ],
-  inProgress: [["less than no tokens", { ...AS_OF, oldest: -1 }], ["201 tokens", { ...AS_OF, sample: 201 }]],
+  inProgress: [["less than no tokens", { ...AS_OF, oldest: -1 }], ["201 tokens", { ...AS_OF, sample: 201 }], [
+    "nothing to draw",
+    { ...AS_OF, drawn: [] },
+  ], ["an activity that there is not", { ...AS_OF, drawn: ["dancing"] }]],
   finishedSince: [
     ["no last look", { now: NOW }],
     ["a last look to come", { now: NOW, since: NOW + 0.001 }],

@@ -97,7 +97,9 @@ export class Broker {
     const { hint } = queued;
     this.#world.note(consumer.process.name, () => `is given the hint ${hint.executionId} (epoch ${hint.epoch})`);
     consumer.process.enter(() => {
-      const handled = consumer.handler(hint).catch((): HandlerAnswer => "done");
+      // Acknowledged: what is ending makes room for the next hint, and is not brought again after a crash.
+      const onEnding = () => void (consumer.running.delete(queued) && this.#schedule());
+      const handled = consumer.handler(hint, onEnding).catch((): HandlerAnswer => "done");
       void handled.then((answer) => {
         if (!consumer.running.delete(queued)) return;
         if (answer === "unknown_definition" && queued.tries < MAX_TRIES) {

@@ -209,9 +209,9 @@ function lacking({ lacks, change }: Seat): string {
 
 /** An exchange that lives in the process: it stands still and ends together with it. */
 function exchangeInside(process: Process, exchange: Exchange): Exchange {
-  const inside = (handler: HintHandler) => (hint: Hint) =>
+  const inside = (handler: HintHandler) => (hint: Hint, ending?: () => void) =>
     new Promise<"done" | "unknown_definition">((resolve, reject) => {
-      process.enter(() => void handler(hint).then(resolve, reject));
+      process.enter(() => void handler(hint, ending).then(resolve, reject));
     });
   return {
     kind: exchange.kind,

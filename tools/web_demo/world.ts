@@ -45,7 +45,7 @@ export async function makeWorld(options: WorldOptions): Promise<World> {
     lease: "10m",
     sweepInterval: "2m",
   });
-  const shop = new Shop(engine, random);
+  const shop = new Shop(engine, { clock, random });
   const workers = [
     engine.work({ partitions: { default: LANE, priority: LANE }, name: "web-1" }),
     engine.work({ partitions: { batch: LANE }, name: "batch-1" }),
@@ -140,11 +140,16 @@ const STEP_MS = 50;
 /** Customers. */
 class Shop {
   readonly #engine: Engine<typeof SAGAS>;
+  readonly #clock: Pick<ReturnType<typeof virtualClock>, "now">;
   readonly #random: () => number;
   #orders = 4_100;
 
-  constructor(engine: Engine<typeof SAGAS>, random: () => number) {
+  constructor(
+    engine: Engine<typeof SAGAS>,
+    { clock, random }: { readonly clock: Pick<ReturnType<typeof virtualClock>, "now">; readonly random: () => number },
+  ) {
     this.#engine = engine;
+    this.#clock = clock;
     this.#random = random;
   }
 
@@ -181,7 +186,7 @@ class Shop {
   async startInvoice(): Promise<void> {
     const account = `A-${100 + this.#pick(80)}`;
     await this.#engine.start(invoice, {
-      input: { account, month: new Date(0).toISOString().slice(0, 7) },
+      input: { account, month: new Date(this.#clock.now()).toISOString().slice(0, 7) },
       resource: { type: "Account", id: account },
     });
   }

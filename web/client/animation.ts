@@ -3,15 +3,13 @@
  * second, outside of Preact: it owns what is in `g.ghosts`, and of the tokens their places only.
  */
 
-import { placeOf } from "../view/position.ts";
+import { END_AT, LANE_Y, placeOf, RAIL_Y, shownAt } from "../view/position.ts";
 import type { FinishedModel } from "../view/model.ts";
 import { type Frame, frameAt, TICK_MS } from "./frame.ts";
 import { type Leg, legsFrom, legsOfWay, type Seen } from "./legs.ts";
 import { TOKEN_SHAPES } from "../view/token_shapes.ts";
 
 const SVG = "http://www.w3.org/2000/svg";
-const LANE_Y = 16;
-const RAIL_Y = 40;
 /** Replays are paler than what was seen moving. */
 const REPLAY_OPACITY = 0.5;
 
@@ -26,12 +24,23 @@ interface Ghost {
   age: number;
 }
 
+/** A token on its way. */
+interface MovingToken {
+  readonly mark: SVGElement;
+  /** When it entered its step. */
+  readonly at: number;
+  readonly timing: { readonly p50: number; readonly p95: number };
+  readonly isBack: boolean;
+}
+
 /** Moves tokens and ghosts while it may. */
 export class Animation {
   readonly #root: HTMLElement;
   readonly #clock: () => number;
   readonly #mayMove: () => boolean;
   #ghosts: Ghost[] = [];
+  /** Tokens that have not come as far as they get; null until they are looked for. */
+  #moving: readonly MovingToken[] | null = null;
 
   constructor(root: HTMLElement, { clock, mayMove }: { clock: () => number; mayMove: () => boolean }) {
     this.#root = root;
@@ -65,6 +74,11 @@ export class Animation {
     });
   }
 
+  /** The tokens have been drawn anew. */
+  redrawn(): void {
+    this.#moving = null;
+  }
+
   /** Forgets what is on its way: after a pause nobody is interested in it. */
   clear(): void {
     for (const { mark } of this.#ghosts) mark.remove();
@@ -74,7 +88,9 @@ export class Animation {
   #tick(): void {
     if (!this.#mayMove()) return;
     const now = this.#clock();
-    for (const token of this.#root.querySelectorAll<SVGElement>(".token[data-p50]")) moveToken(token, now);
+    // Once for each drawing: to look for hundreds of them, most of which stand still, was most of a tick.
+    this.#moving ??= [...this.#root.querySelectorAll<SVGElement>(".token[data-p50]")].map(movingToken);
+    this.#moving = this.#moving.filter((token) => !moveToken(token, now));
     this.#ghosts = this.#ghosts.filter((ghost) => this.#step(ghost));
   }
 
@@ -106,9 +122,16 @@ function paint({ mark, isReplay }: Ghost, { x, isBack, shape, look, opacity, isF
   mark.firstElementChild!.setAttribute("d", TOKEN_SHAPES[shape]);
 }
 
-function moveToken(token: SVGElement, now: number): void {
-  const { at, p50, p95 } = token.dataset;
-  const along = placeOf(now - Number(at), { p50: Number(p50), p95: Number(p95) });
-  const place = `${(token.classList.contains("compensating") ? 100 - along : along).toFixed(1)}%`;
-  if (token.getAttribute("x") !== place) token.setAttribute("x", place);
+function movingToken(mark: SVGElement): MovingToken {
+  const { at, p50, p95 } = mark.dataset;
+  const isBack = mark.classList.contains("compensating");
+  return { mark, at: Number(at), timing: { p50: Number(p50), p95: Number(p95) }, isBack };
+}
+
+/** Whether it has come as far as it gets. */
+function moveToken({ mark, at, timing, isBack }: MovingToken, now: number): boolean {
+  const along = placeOf(now - at, timing);
+  const place = shownAt(isBack ? 100 - along : along);
+  if (mark.getAttribute("x") !== place) mark.setAttribute("x", place);
+  return along >= END_AT - 0.1;
 }

@@ -21,8 +21,12 @@ const MAX_OPTIONS = 12;
 const LIST_ID = "completions";
 
 /** An input that offers what the word before the cursor may become. */
-export function FilterField({ saga }: { readonly saga: string | undefined }): VNode {
-  const [value, setValue] = useState("");
+export function FilterField({ saga, typed }: {
+  readonly saga: string | undefined;
+  /** What was typed before, and could not be understood. */
+  readonly typed: string;
+}): VNode {
+  const [value, setValue] = useState(typed);
   const [isOpen, setOpen] = useState(false);
   const [chosen, setChosen] = useState(-1);
   const [names, setNames] = useState<Names | null>(null);

@@ -58,7 +58,7 @@ function help(): boolean {
   const title = document.createElement("h2");
   title.textContent = "Keys";
   const list = document.createElement("dl");
-  list.className = "facts";
+  list.className = "shortcuts";
   for (const [keys, means] of HELP) {
     const row = document.createElement("div");
     const term = document.createElement("dt");

@@ -2,7 +2,7 @@
 
 import type { VNode } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { ExecutionsScreen, MAX_PICKED, PlainField } from "../view/executions.tsx";
+import { ExecutionsScreen, MAX_PICKED, notUnderstood, PlainField } from "../view/executions.tsx";
 import { parseFilter, valueOf } from "../view/filter.ts";
 import { query } from "../view/href.ts";
 import type { ListModel } from "../view/model.ts";
@@ -89,7 +89,7 @@ export function ListIsland({ first, bulk }: {
     <ExecutionsScreen
       model={model}
       live={isHydrated ? live : null}
-      field={isHydrated ? <FilterField saga={saga} /> : <PlainField />}
+      field={isHydrated ? <FilterField saga={saga} typed={notUnderstood(first.q)} /> : <PlainField q={first.q} />}
       bulk={bulk}
     />
   );

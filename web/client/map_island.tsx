@@ -29,8 +29,9 @@ export function MapIsland({ first }: { readonly first: MapModel }): VNode {
   const shown = useRef(model);
   shown.current = model;
 
-  const { refresher } = useMemo(() => {
+  const { refresher, animation } = useMemo(() => {
     const range = rangeToShow(first);
+    const mayMove = motion();
     const seen = new Set<string>();
     const refresher = new Refresher<RefreshModel>({
       interval,
@@ -67,9 +68,10 @@ export function MapIsland({ first }: { readonly first: MapModel }): VNode {
       mayMove: () => refresher.isMoving && mayMove(),
     });
     if (range !== first.range) void refresher.refresh();
-    return { refresher };
+    return { refresher, animation };
   }, []);
 
+  useEffect(() => animation.redrawn(), [model]);
   useEffect(() =>
     onPace((seconds) => {
       setPace(seconds);
@@ -109,9 +111,11 @@ function rangeToShow({ range }: MapModel): Range {
   return last as Range;
 }
 
-/** Nothing moves for those who do not want it, nor where there is no room for it. */
-function mayMove(): boolean {
-  return !matchMedia("(prefers-reduced-motion: reduce)").matches && !matchMedia("(max-width: 639px)").matches;
+/** Whether something may move: not for those who do not want it, nor where there is no room for it. */
+function motion(): () => boolean {
+  // Once: each new question to the browser would have it calculate the styles of the page.
+  const forbidden = [matchMedia("(prefers-reduced-motion: reduce)"), matchMedia("(max-width: 639px)")];
+  return () => !forbidden.some(({ matches }) => matches);
 }
 
 /** The order never changes under the pointer or the focus. */

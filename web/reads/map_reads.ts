@@ -35,9 +35,11 @@ import {
   type TokenModel,
 } from "../view/model.ts";
 import { type Keeping, Kept, PartReader } from "./parts.ts";
+import type { Renewals } from "./renewals.ts";
 import { rowMark } from "./row.ts";
 import type { SlowReads } from "./slow_reads.ts";
 import type { Sources } from "./sources.ts";
+import { type Standing, StandingReader } from "./standing.ts";
 import { verdictOf } from "./verdict.ts";
 
 const MINUTE_MS = 60_000;
@@ -53,12 +55,10 @@ const KEPT_OF_RANGE: Readonly<Record<Range, Omit<Keeping, "now">>> = {
   "7d": { forMs: 60_000, atMostMs: 300_000 },
 };
 /** What was a day ago does not change. */
-const KEPT_OF_BEFORE: Omit<Keeping, "now"> = { forMs: 30_000, atMostMs: 120_000 };
+const KEPT_OF_BEFORE: Omit<Keeping, "now"> = { forMs: 300_000, atMostMs: 900_000 };
 /** Workers tell every few seconds that they live. */
 const KEPT_OF_WORKERS: Omit<Keeping, "now"> = { forMs: 5_000, atMostMs: 15_000 };
 const MIN_SAMPLES = 20;
-const OLDEST = 4;
-const SAMPLE = 8;
 /** Of those that have just ended, the latest; the others are counted. */
 const MAX_FINISHED = 100;
 
@@ -91,15 +91,19 @@ interface Spanned<Answer> {
 }
 
 /** Readings of the map of an engine's store. */
-export function mapReads({ engine, queries, settings }: Sources, slow: SlowReads): MapReads {
+export function mapReads(
+  { engine, queries, settings }: Sources,
+  { slow, renewals }: { readonly slow: SlowReads; readonly renewals: Renewals },
+): MapReads {
   const kept = {
-    before: new Kept<ThroughputAnswer>(),
-    failures: new Kept<Failures>(),
-    stalled: new Kept<StalledPage>(),
-    groups: new Kept<Spanned<ErrorGroups>>(),
-    throughput: new Kept<Spanned<ThroughputAnswer>>(),
-    unserved: new Kept<readonly string[]>(),
+    before: new Kept<ThroughputAnswer>(renewals),
+    failures: new Kept<Failures>(renewals),
+    stalled: new Kept<StalledPage>(renewals),
+    groups: new Kept<Spanned<ErrorGroups>>(renewals),
+    throughput: new Kept<Spanned<ThroughputAnswer>>(renewals),
+    unserved: new Kept<readonly string[]>(renewals),
   };
+  const standing = new StandingReader(queries, settings.stalledAfterMs);
   const workedAt = new Map<string, number>();
 
   /** What was asked for is kept with the time that it is of. */
@@ -107,34 +111,35 @@ export function mapReads({ engine, queries, settings }: Sources, slow: SlowReads
     return { span, answer: await answer };
   }
 
+  /** The same bars a day before. */
+  function before({ from, to, bucketMs }: Span["series"], now: number): Promise<ThroughputAnswer> {
+    const read = () => queries.throughput({ from: from - DAY_MS, to: to - DAY_MS, bucketMs });
+    return kept.before.get(`${from} ${bucketMs}`, { now, ...KEPT_OF_BEFORE }, read);
+  }
+
   /** The bars of the chart, and those of the same time a day before. */
   async function chart(reader: PartReader, range: Range, now: number) {
     const latest = spanOf(range, now);
+    const read = async () => {
+      const bars = await spanned(latest, queries.throughput(latest.series));
+      // Each minute has bars of its own a day before: whoever gets the new ones must not wait for the old.
+      await before(latest.series, now).catch(() => {});
+      return bars;
+    };
     const { span, answer } = await reader.read<Spanned<ThroughputAnswer>>(
       "throughput",
       { span: latest, answer: { buckets: [] } },
-      () =>
-        kept.throughput.get(
-          range,
-          { now, ...KEPT_OF_RANGE[range] },
-          () => spanned(latest, queries.throughput(latest.series)),
-        ),
+      () => kept.throughput.get(range, { now, ...KEPT_OF_RANGE[range] }, read),
     );
-    const { from, to, bucketMs } = span.series;
-    const before = await reader.read<ThroughputAnswer>(
+    const dayBefore = await reader.read<ThroughputAnswer>(
       "throughput of the day before",
       { buckets: [] },
-      () =>
-        kept.before.get(
-          `${from} ${bucketMs}`,
-          { now, ...KEPT_OF_BEFORE },
-          () => queries.throughput({ from: from - DAY_MS, to: to - DAY_MS, bucketMs }),
-        ),
+      () => before(span.series, now),
     );
-    return { series: span.series, buckets: answer.buckets, before: before.buckets };
+    return { series: span.series, buckets: answer.buckets, before: dayBefore.buckets };
   }
 
-  async function map(range: Range, now: number): Promise<MapModel> {
+  async function map(range: Range, { now, answer }: Standing): Promise<MapModel> {
     const reader = new PartReader(settings.logger, now, workedAt);
     const span = spanOf(range, now);
     const keeping = { now, ...KEPT_OF_RANGE[range] };
@@ -143,7 +148,7 @@ export function mapReads({ engine, queries, settings }: Sources, slow: SlowReads
     const inProgress = await reader.read<InProgress>(
       "what is in progress",
       { now, steps: [] },
-      () => queries.inProgress({ ...asOf, oldest: OLDEST, sample: SAMPLE }),
+      () => answer,
     );
     const [throughput, groups, stalled, failures, timings, { names, unserved }] = await Promise.all([
       chart(reader, range, now),
@@ -218,13 +223,14 @@ export function mapReads({ engine, queries, settings }: Sources, slow: SlowReads
   }
 
   return {
-    map: async (range) => await map(range, await engine.store.now()),
+    map: async (range) => await map(range, standing.read(await engine.store.now())),
     async refresh(range, since, replayFrom) {
-      const now = await engine.store.now();
+      const moment = standing.read(await engine.store.now(), since);
+      const { now } = moment;
       const upTo = Math.min(since, now);
       const [finished, { now: _now, ...shown }] = await Promise.all([
         queries.finishedSince({ now, since: upTo, replayFrom: Math.min(replayFrom, upTo), limit: MAX_FINISHED }),
-        map(range, now),
+        map(range, moment),
       ]);
       return { now, map: shown, recent: recentOf(finished) };
     },

@@ -3,6 +3,7 @@
 import { isSagaError } from "../../src/errors.ts";
 import type { Logger } from "../../src/logger.ts";
 import type { Trouble } from "../view/model.ts";
+import type { Renewals } from "./renewals.ts";
 
 /** Reads parts and keeps what went wrong. */
 export class PartReader {
@@ -47,12 +48,13 @@ export interface Keeping {
   readonly now: number;
   /** So long it is as good as a new one. */
   readonly forMs: number;
-  /** So long it is given once more, while a new one is read for the next who asks. */
+  /** So long it is given once more, and a new one is read for the next who asks. */
   readonly atMostMs: number;
 }
 
 interface KeptValue<Value> {
   readonly at: number;
+  readonly until: number;
   readonly value: Promise<Value>;
   isRenewed: boolean;
 }
@@ -60,6 +62,16 @@ interface KeptValue<Value> {
 /** Keeps an answer for a while: what changes slowly and costs much, so that nobody waits for it who asks regularly. */
 export class Kept<Value> {
   readonly #values = new Map<string, KeptValue<Value>>();
+  readonly #renewals: Renewals;
+
+  constructor(renewals: Renewals) {
+    this.#renewals = renewals;
+  }
+
+  /** How many answers there are. */
+  get size(): number {
+    return this.#values.size;
+  }
 
   /** The answer that is kept, or a new one. One that failed is not kept. */
   get(key: string, { now, forMs, atMostMs }: Keeping, read: () => Promise<Value>): Promise<Value> {
@@ -67,20 +79,31 @@ export class Kept<Value> {
     const ageMs = kept === undefined ? Infinity : Math.abs(now - kept.at);
     if (kept === undefined || ageMs >= atMostMs) {
       const value = read();
-      const fresh = { at: now, value, isRenewed: false };
+      const fresh = { at: now, until: now + atMostMs, value, isRenewed: false };
+      this.#forget(now);
       this.#values.set(key, fresh);
       value.catch(() => this.#values.get(key) === fresh && this.#values.delete(key));
       return value;
     }
     if (ageMs >= forMs && !kept.isRenewed) {
       kept.isRenewed = true;
-      const value = read();
       // Kept only once it is there. If it fails, the next who asks tries again, and is told when the old one is too old.
-      value.then(
-        () => this.#values.set(key, { at: now, value, isRenewed: false }),
-        () => kept.isRenewed = false,
-      );
+      this.#renewals.later(async () => {
+        try {
+          const value = await read();
+          this.#values.set(key, { at: now, until: now + atMostMs, value: Promise.resolve(value), isRenewed: false });
+        } finally {
+          kept.isRenewed = false;
+        }
+      });
     }
     return kept.value;
+  }
+
+  /** Lets go of what is too old: nobody may ever ask for it again. */
+  #forget(now: number): void {
+    for (const [key, { until }] of this.#values) {
+      if (until <= now) this.#values.delete(key);
+    }
   }
 }

@@ -2,6 +2,7 @@
 
 import type { Names, Queries, Timings } from "../../src/queries.ts";
 import { Kept } from "./parts.ts";
+import type { Renewals } from "./renewals.ts";
 
 /** How long steps take, and which names there are. */
 export interface SlowReads {
@@ -11,10 +12,10 @@ export interface SlowReads {
 
 const KEEPING = { forMs: 30_000, atMostMs: 600_000 };
 
-/** Readings that are kept for half a minute, and given once more while they are read anew. */
-export function slowReads(queries: Queries): SlowReads {
-  const timings = new Kept<Timings>();
-  const names = new Kept<Names>();
+/** Readings that are kept for half a minute, and given once more before they are read anew. */
+export function slowReads(queries: Queries, renewals: Renewals): SlowReads {
+  const timings = new Kept<Timings>(renewals);
+  const names = new Kept<Names>(renewals);
   return {
     timings: (now) => timings.get("", { now, ...KEEPING }, () => queries.timing()),
     names: (now) => names.get("", { now, ...KEEPING }, () => queries.names()),

@@ -61,7 +61,7 @@ export function BulkScreen({ model, children }: BulkProps): VNode {
         {samples.length === 0 ? null : (
           <div>
             <h3>{`${samples.length} of them`}</h3>
-            <table class="cards">
+            <table class="cards samples">
               <tbody>
                 {samples.map((row) => (
                   <tr key={row.id}>

@@ -2,7 +2,7 @@
 
 import type { VNode } from "preact";
 import { relative, since } from "./format.ts";
-import { Mark } from "./mark.tsx";
+import { State } from "./mark.tsx";
 
 /** A check, and what to do. */
 export interface Finding {
@@ -33,18 +33,15 @@ export function DoctorScreen({ model }: { readonly model: DoctorModel }): VNode 
         <p class="quiet">{`as of ${since(model.now, model.now)} UTC`}</p>
       </div>
       <div class="panel">
-        <table>
+        <table class="cards findings">
           <tbody>
             {model.findings.map(({ isGood, what, detail }) => (
               <tr key={what}>
                 <td>
-                  <span class="state">
-                    <Mark name={isGood ? "completed" : "stalled"} />
-                    {isGood ? "works" : "look here"}
-                  </span>
+                  <State name={isGood ? "completed" : "stalled"} word={isGood ? "works" : "look here"} />
                 </td>
-                <td>{what}</td>
-                <td>{detail}</td>
+                <td class="what">{what}</td>
+                <td class="wide">{detail}</td>
               </tr>
             ))}
           </tbody>
@@ -53,7 +50,7 @@ export function DoctorScreen({ model }: { readonly model: DoctorModel }): VNode 
       <section class="panel" aria-labelledby="workers">
         <h2 id="workers">Workers</h2>
         {model.workers.length === 0 ? <p class="quiet">No worker is alive.</p> : (
-          <table>
+          <table class="cards workers">
             <thead>
               <tr>
                 <th>Name</th>
@@ -66,8 +63,8 @@ export function DoctorScreen({ model }: { readonly model: DoctorModel }): VNode 
               {model.workers.map(({ id, partitions, definitions, seenAt }) => (
                 <tr key={id}>
                   <td>{id}</td>
-                  <td>{partitions.join(", ")}</td>
-                  <td>{definitions.join(", ")}</td>
+                  <td class="partitions">{partitions.join(", ")}</td>
+                  <td class="wide quiet">{definitions.join(", ")}</td>
                   <td class="num">{relative(seenAt, model.now)}</td>
                 </tr>
               ))}
@@ -75,8 +72,10 @@ export function DoctorScreen({ model }: { readonly model: DoctorModel }): VNode 
           </table>
         )}
       </section>
-      <p class="quiet">
-        <a href="doctor.txt">as text</a> · <a href="doctor.json">as JSON</a>
+      <p class="row quiet">
+        For a ticket:
+        <a href="doctor.txt">as text</a>
+        <a href="doctor.json">as JSON</a>
       </p>
     </>
   );

@@ -59,8 +59,10 @@ export function ExecutionScreen({ model, live }: DetailProps): VNode {
           <State name={row.state} word={words(row.status)} />
           <span>{headlineOf(model, now)}</span>
         </h1>
-        <p class="mono">{row.id}</p>
-        <Freshness asOf={model.now} live={live} />
+        <div class="row">
+          <p class="mono">{row.id}</p>
+          <Freshness asOf={model.now} live={live} />
+        </div>
       </div>
       {live?.said === null || live === null
         ? null
@@ -91,7 +93,7 @@ export function ExecutionScreen({ model, live }: DetailProps): VNode {
           </>
         )}
       </section>
-      <div class="two">
+      <div class="packed">
         <Values title="Context" value={model.context} id={row.id} />
         <Values title="Input" value={model.input} id={row.id} />
         {model.output === null ? null : <Values title="Output" value={model.output} id={row.id} />}
@@ -125,7 +127,8 @@ function sentenceCase(text: string, now: number): string {
     const at = Date.parse(iso);
     return `${since(at, now)}${iso.slice(16, 19)} UTC (${relative(at, now)})`;
   });
-  const whole = timed.charAt(0).toUpperCase() + timed.slice(1);
+  // A status is said in words; the name of a worker stays as it is: "web-1/88…".
+  const whole = timed.replace(/^[a-z_]+(?=[\s,.])/, (first) => words(first.charAt(0).toUpperCase() + first.slice(1)));
   return /[.!?]$/.test(whole) ? whole : `${whole}.`;
 }
 
@@ -201,7 +204,7 @@ export function Way({ steps }: { readonly steps: readonly WayStep[] }): VNode {
 function AttemptTable({ attempts, now }: { readonly attempts: readonly AttemptModel[]; readonly now: number }): VNode {
   const hasEpochs = new Set(attempts.map(({ epoch }) => epoch)).size > 1;
   return (
-    <table class="fixed cards">
+    <table class="fixed cards attempts">
       <thead>
         <tr>
           <th class="c-part">Step</th>

@@ -53,7 +53,7 @@ export function ExecutionsScreen({ model, live, field, bulk }: ListProps): VNode
       <div class="toolbar">
         <form class="filter" action="executions" method="get" role="search">
           {terms.map((term) => <Chip key={termText(term)} term={term} terms={terms} sort={model.sort} />)}
-          <input type="hidden" name="q" value={model.q} />
+          <input type="hidden" name="q" value={parsed.kind === "terms" ? model.q : ""} />
           {model.sort === "-started" ? null : <input type="hidden" name="sort" value={model.sort} />}
           {field}
         </form>
@@ -92,8 +92,13 @@ export function ExecutionsScreen({ model, live, field, bulk }: ListProps): VNode
   );
 }
 
+/** A filter that is not understood, for the field: there it can be mended. */
+export function notUnderstood(q: string): string {
+  return parseFilter(q).kind === "terms" ? "" : q;
+}
+
 /** The field as it is without a script. */
-export function PlainField(): VNode {
+export function PlainField({ q }: { readonly q: string }): VNode {
   return (
     <input
       name="more"
@@ -101,6 +106,7 @@ export function PlainField(): VNode {
       placeholder="saga: status: step: error: resource: ctx.path: stalled, or an id"
       autocomplete="off"
       spellcheck={false}
+      defaultValue={notUnderstood(q)}
     />
   );
 }

@@ -55,16 +55,16 @@ export function Page(props: PageProps): VNode {
           {children}
         </main>
         <footer>
-          <span>
+          <span class="keys">
             <kbd>/</kbd> filter
           </span>
-          <span>
+          <span class="keys">
             <kbd>g</kbd> <kbd>m</kbd> map
           </span>
-          <span>
+          <span class="keys">
             <kbd>g</kbd> <kbd>e</kbd> executions
           </span>
-          <span>
+          <span class="keys">
             <kbd>?</kbd> keys
           </span>
           <a href="doctor">Doctor</a>
@@ -86,7 +86,7 @@ function TopBar({ title, screen, readOnly, pollInterval }: PageProps): VNode {
       {readOnly ? <span class="quiet">Read only</span> : null}
       <div class="pickers">
         <label hidden data-live>
-          Live
+          <span>Live</span>
           <select name="interval">
             {INTERVALS.map(([seconds, word]) => (
               <option key={seconds} value={seconds} selected={seconds === pollInterval}>{word}</option>
@@ -94,7 +94,7 @@ function TopBar({ title, screen, readOnly, pollInterval }: PageProps): VNode {
           </select>
         </label>
         <label hidden data-theme-picker>
-          Theme
+          <span>Theme</span>
           <select name="theme">
             <option value="">System</option>
             <option value="light">Light</option>

@@ -5,14 +5,10 @@ import { count, duration, stepWords } from "./format.ts";
 import { executionHref, termsHref } from "./href.ts";
 import { Mark, type MarkName } from "./mark.tsx";
 import type { LineModel, StepModel, TokenModel } from "./model.ts";
-import { LATE_AT, MEDIAN_AT, placeOf } from "./position.ts";
+import { LANE_STEP, LANE_TOP, LATE_AT, MEDIAN_AT, placeOf, RAIL_Y, shownAt, TRACK_Y } from "./position.ts";
 import { TOKEN_SHAPES } from "./token_shapes.ts";
 
 const LANES = 3;
-const LANE_TOP = 6;
-const LANE_STEP = 10;
-const TRACK_Y = 32;
-const RAIL_Y = 40;
 
 interface LineProps {
   readonly line: LineModel;
@@ -32,7 +28,7 @@ export function Line({ line, isStandingRead, now, range, note, isPinned, pin }: 
   return (
     <section class="line" aria-label={line.saga} data-saga={line.saga}>
       <header>
-        <a href={termsHref({ saga: line.saga })}>{line.saga}</a>
+        <a href={termsHref({ saga: line.saga })} title={line.saga}>{line.saga}</a>
         <span class="quiet">
           {isStandingRead ? count(line.moving) : "?"} moving
         </span>
@@ -76,7 +72,7 @@ function Step({ step, saga, now, range }: StepProps): VNode {
   const restBack = step.compensating - backward.length;
   const name = stepWords(step.name);
   return (
-    <div class="step" role="listitem" data-step={step.name}>
+    <div class={isIdle(step) ? "step idle" : "step"} role="listitem" data-step={step.name}>
       <svg role="img" aria-label={describe(step)}>
         {step.timing === null ? null : (
           <>
@@ -85,8 +81,8 @@ function Step({ step, saga, now, range }: StepProps): VNode {
           </>
         )}
         <line class="track" x1="0" x2="100%" y1={TRACK_Y} y2={TRACK_Y} />
-        <line class="edge" x1="0" x2="0" y1="0" y2={TRACK_Y + 3} />
         {step.ages === null ? null : <Density ages={step.ages} />}
+        <circle class="stop" cx="4" cy={TRACK_Y} r="3" />
         {step.compensating > 0 ? <line class="rail" x1="0" x2="100%" y1={RAIL_Y} y2={RAIL_Y} /> : null}
         {forward.map((token, at) => (
           <Token key={token.id} token={token} step={step} now={now} at={at} of={forward.length} />
@@ -165,7 +161,7 @@ interface TokenProps {
 function Token({ token, step, now, at, of }: TokenProps): VNode {
   const back = token.state === "compensating";
   const along = step.timing === null ? 4 + 92 * (at + 0.5) / Math.max(of, 8) : placeOf(now - token.at, step.timing);
-  const x = `${(back ? 100 - along : along).toFixed(1)}%`;
+  const x = shownAt(back ? 100 - along : along);
   const shared = {
     "class": `token ${token.state}`,
     "data-id": token.id,
@@ -192,9 +188,9 @@ function Density({ ages }: { readonly ages: readonly number[] }): VNode {
             key={at}
             x={`${(100 * at / ages.length).toFixed(2)}%`}
             width={`${(100 / ages.length - 0.4).toFixed(2)}%`}
-            y={TRACK_Y - 2}
-            height="4"
-            fill-opacity={(0.2 + 0.8 * value / most).toFixed(2)}
+            y={TRACK_Y - 3}
+            height="6"
+            fill-opacity={(0.3 + 0.7 * value / most).toFixed(2)}
           />
         )
       )}
@@ -202,9 +198,13 @@ function Density({ ages }: { readonly ages: readonly number[] }): VNode {
   );
 }
 
-/** What a drawing says, in words. */
-function describe(step: StepModel): string {
-  const parts = [
+/** Whether there is nothing to be said of it: where there is little room, it is left out. */
+function isIdle(step: StepModel): boolean {
+  return countsOf(step).every(([value]) => value === 0);
+}
+
+function countsOf(step: StepModel): readonly (readonly [number, string])[] {
+  return [
     [step.running, "running"],
     [step.compensating, "compensating"],
     [step.stalled, "stalled"],
@@ -212,8 +212,12 @@ function describe(step: StepModel): string {
     [step.sleeping, "sleeping"],
     [step.waiting, "waiting for a signal"],
     [step.failed, "failed in the range"],
-  ] as const;
-  const said = parts.filter(([value]) => value > 0).map(([value, word]) => `${count(value)} ${word}`);
+  ];
+}
+
+/** What a drawing says, in words. */
+function describe(step: StepModel): string {
+  const said = countsOf(step).filter(([value]) => value > 0).map(([value, word]) => `${count(value)} ${word}`);
   return `${stepWords(step.name)}: ${said.length === 0 ? "nothing" : said.join(", ")}`;
 }
 

@@ -38,6 +38,7 @@ export function MapScreen({ model, live }: MapProps): VNode {
       <div class="head">
         <div role="status">
           <h1 class="verdict">
+            {model.verdict.isCalm ? <Mark name="completed" /> : null}
             {model.verdict.parts.map(({ text, href }, at) =>
               href === null ? <span key={at}>{text}</span> : <a key={at} href={href}>{text}</a>
             )}
@@ -88,7 +89,7 @@ export function MapScreen({ model, live }: MapProps): VNode {
         <Key />
       </div>
       <Throughput series={model.throughput} now={model.now} trouble={trouble("throughput")} />
-      <div class="two">
+      <div class="two wide-first">
         <Groups groups={model.groups} now={now} range={model.range} trouble={trouble("groups of errors")} />
         <Waiting rows={model.waiting} total={model.stalled} now={now} trouble={trouble("what is stalled")} />
       </div>
@@ -101,11 +102,16 @@ function Ranges({ range: picked }: { readonly range: string }): VNode {
     <nav class="seg" aria-label="Range">
       {Object.keys(RANGES).map((range) => (
         <a key={range} href={`./${query({ range })}`} aria-current={range === picked ? "true" : undefined}>
-          {range.replace(/(\d+)/, "$1 ")}
+          {rangeWords(range)}
         </a>
       ))}
     </nav>
   );
+}
+
+/** "1h" → "1 h" */
+function rangeWords(range: string): string {
+  return range.replace(/(\d+)/, "$1 ");
 }
 
 function Counts({ counts, range, isStandingRead, isChartRead }: {
@@ -130,7 +136,7 @@ function Counts({ counts, range, isStandingRead, isChartRead }: {
       <Count
         name="failed"
         value={isChartRead ? counts.failed : null}
-        word={`failed in ${range}`}
+        word={`failed in ${rangeWords(range)}`}
         href={termsHref({ status: "failed", since: range })}
       />
     </div>
@@ -156,12 +162,12 @@ function Count({ name, value, word, href }: {
 
 const KEY: readonly (readonly [MarkName, string])[] = [
   ["running", "running"],
-  ["compensating", "compensating, on the rail"],
+  ["compensating", "compensating"],
   ["stalled", "stalled"],
   ["blocked", "blocked"],
   ["waiting", "waiting for a signal"],
   ["sleeping", "sleeping"],
-  ["failed", "failed tries in the range"],
+  ["failed", "failed tries"],
 ];
 
 function Key(): VNode {
@@ -173,20 +179,28 @@ function Key(): VNode {
           {word}
         </li>
       ))}
-      <li>
+      <li class="drawn">
         <svg class="mark running" viewBox="0 0 12 12" aria-hidden="true">
           <circle cx="6" cy="6" r="4.5" opacity="0.5" />
         </svg>
         just finished
       </li>
-      <li>
+      <li class="drawn">
         <svg width="44" height="10" aria-hidden="true">
-          <rect x="37" width="7" height="9" fill="var(--bay)" />
-          <path d="M0 9.5h44M.5 1v9M26.5 6v4" stroke="var(--edge-strong)" fill="none" />
+          <rect x="37" width="7" height="10" fill="var(--bay)" />
+          <path d="M0 9.5h44M26.5 5v4" stroke="var(--edge-strong)" fill="none" />
         </svg>
         median, 95 %, overdue
       </li>
-      <li>drawn: the oldest, then an even sample</li>
+      <li class="drawn">
+        <svg class="running" width="24" height="10" fill="currentColor" aria-hidden="true">
+          <path d="M0 2h8v6H0z" opacity="0.3" />
+          <path d="M8 2h8v6H8z" opacity="0.6" />
+          <path d="M16 2h8v6h-8z" />
+        </svg>
+        all, by time in the step
+      </li>
+      <li class="drawn">drawn: the oldest, then a sample</li>
     </ul>
   );
 }
@@ -203,9 +217,9 @@ function Groups({ groups, now, range, trouble }: {
       {trouble !== null
         ? <Unread trouble={trouble} />
         : groups.length === 0
-        ? <p class="quiet">{`No try has failed in ${range}.`}</p>
+        ? <p class="quiet">{`No try has failed in ${rangeWords(range)}.`}</p>
         : (
-          <table class="fixed cards">
+          <table class="fixed cards groups">
             <thead>
               <tr>
                 <th>Error</th>
@@ -228,7 +242,7 @@ function Groups({ groups, now, range, trouble }: {
                     {group.saga}
                     <div class="quiet">{group.direction === "compensate" ? `undo of ${group.step}` : group.step}</div>
                   </td>
-                  <td class="num">{count(group.occurrences)}</td>
+                  <td class="num tries">{count(group.occurrences)}</td>
                   <td>
                     <Spark values={group.spark} />
                   </td>
@@ -284,7 +298,7 @@ function Waiting({ rows, total, now, trouble }: {
         : rows.length === 0
         ? <p class="quiet">Nothing is stalled.</p>
         : (
-          <table class="fixed cards">
+          <table class="fixed cards longest">
             <thead>
               <tr>
                 <th class="c-mark">State</th>

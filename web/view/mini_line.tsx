@@ -29,7 +29,7 @@ export function MiniLine({ row, children }: { readonly row: RowModel; readonly c
               key={at}
               cx={(4 + at * gap).toFixed(1)}
               cy="5"
-              r={at === here ? 4 : 2}
+              r={at === here ? 3.5 : 2}
               class={at === here ? "h" : at < here ? "d" : ""}
             />
           ),

@@ -2,10 +2,14 @@
 
 import type { VNode } from "preact";
 import { clock, count, since } from "./format.ts";
+import { Mark, type MarkName } from "./mark.tsx";
 import type { Throughput as Series, Trouble } from "./model.ts";
 import { Unread } from "./troubles.tsx";
 
-const HEIGHT = 96;
+/** Room for what the uppermost line stands for. */
+const TOP = 14;
+const HEIGHT = 72;
+const BOTTOM = TOP + HEIGHT;
 const LABELS = 6;
 
 /** A full-width chart, and the same numbers as a table. */
@@ -25,7 +29,6 @@ export function Throughput({ series, now, trouble }: {
   const { buckets, from, bucketMs } = series;
   const most = Math.max(1, ...buckets.map((one) => Math.max(one.completed + one.compensated + one.failed, one.before)));
   const width = 100 / Math.max(1, buckets.length);
-  const y = (value: number) => HEIGHT - HEIGHT * value / most;
   const at = (bucket: number) => from + bucket * bucketMs;
   const sum = (key: "completed" | "compensated" | "failed" | "before") =>
     buckets.reduce((all, one) => all + one[key], 0);
@@ -36,21 +39,24 @@ export function Throughput({ series, now, trouble }: {
     <section class="panel" aria-labelledby="throughput">
       <div class="row apart">
         <h2 id="throughput">Throughput</h2>
-        <span class="quiet">{`${said}; the same time a day before, pale: ${count(sum("before"))}`}</span>
+        <ul class="key">
+          <Said name="completed" value={sum("completed")} />
+          <Said name="compensated" value={sum("compensated")} />
+          <Said name="failed" value={sum("failed")} />
+          <li>
+            <svg width="16" height="10" aria-hidden="true" class="before">
+              <path class="area" d="M0 3h8v3h8v4H0z" />
+              <path class="outline" d="M0 3h8v3h8" />
+            </svg>
+            {`${count(sum("before"))} at the same time a day before`}
+          </li>
+        </ul>
       </div>
-      <svg class="chart bars" height={HEIGHT + 18} role="img" aria-label={`Throughput: ${said}`}>
-        <line class="grid" x1="0" x2="100%" y1="0.5" y2="0.5" />
-        <line class="grid" x1="0" x2="100%" y1={HEIGHT / 2} y2={HEIGHT / 2} />
-        {buckets.map((bucket, place) => (
-          <rect
-            key={`b${place}`}
-            class="before"
-            x={percent(place * width)}
-            width={percent(width)}
-            y={y(bucket.before).toFixed(1)}
-            height={(HEIGHT - y(bucket.before)).toFixed(1)}
-          />
-        ))}
+      <svg class="chart bars" height={BOTTOM + 18} role="img" aria-label={`Throughput: ${said}`}>
+        <text x="0" y="9">{count(most)}</text>
+        <line class="grid" x1="0" x2="100%" y1={TOP + 0.5} y2={TOP + 0.5} />
+        <line class="grid" x1="0" x2="100%" y1={TOP + HEIGHT / 2 + 0.5} y2={TOP + HEIGHT / 2 + 0.5} />
+        <DayBefore buckets={buckets} most={most} part="area" />
         {buckets.map((bucket, place) => (
           <Bar
             key={place}
@@ -60,12 +66,17 @@ export function Throughput({ series, now, trouble }: {
             most={most}
           />
         ))}
-        <line class="grid" x1="0" x2="100%" y1={HEIGHT + 0.5} y2={HEIGHT + 0.5} />
-        <text x="2" y="12">{count(most)}</text>
+        <DayBefore buckets={buckets} most={most} part="outline" />
+        <line class="grid" x1="0" x2="100%" y1={BOTTOM + 0.5} y2={BOTTOM + 0.5} />
         {Array.from({ length: LABELS }, (_, label) => {
           const place = Math.round(label * buckets.length / LABELS);
           return (
-            <text key={label} x={percent(place * width)} y={HEIGHT + 14}>
+            <text
+              key={label}
+              class={label % 2 === 1 ? "between" : undefined}
+              x={percent(place * width)}
+              y={BOTTOM + 14}
+            >
               {bucketMs < 3_600_000 ? clock(at(place)).slice(0, 5) : since(at(place), now)}
             </text>
           );
@@ -102,13 +113,47 @@ export function Throughput({ series, now, trouble }: {
   );
 }
 
+function Said({ name, value }: { readonly name: MarkName; readonly value: number }): VNode {
+  return (
+    <li>
+      <Mark name={name} />
+      {`${count(value)} ${name}`}
+    </li>
+  );
+}
+
+/** The day before as one stepped band: its area behind the bars, its outline before them, where they are higher. */
+function DayBefore({ buckets, most, part }: {
+  readonly buckets: Series["buckets"];
+  readonly most: number;
+  readonly part: "area" | "outline";
+}): VNode | null {
+  if (buckets.every(({ before }) => before === 0)) return null;
+  const steps = buckets.map(({ before }, at) => {
+    const y = (HEIGHT - HEIGHT * before / most).toFixed(1);
+    return at === 0 ? `M0 ${y}H1` : `V${y}H${at + 1}`;
+  }).join("");
+  return (
+    <svg
+      class="before"
+      y={TOP}
+      width="100%"
+      height={HEIGHT}
+      viewBox={`0 0 ${buckets.length} ${HEIGHT}`}
+      preserveAspectRatio="none"
+    >
+      <path class={part} d={part === "area" ? `${steps}V${HEIGHT}H0z` : steps} />
+    </svg>
+  );
+}
+
 function Bar({ bucket, x, width, most }: {
   readonly bucket: Series["buckets"][number];
   readonly x: number;
   readonly width: number;
   readonly most: number;
 }): VNode {
-  let top = HEIGHT;
+  let top = BOTTOM;
   const part = (name: "completed" | "compensated" | "failed") => {
     const value = bucket[name];
     if (value === 0) return null;
