@@ -181,7 +181,7 @@ function questionsOf(now: number, { store, ids, cursors: deep, group }: ApiSourc
       barMs: 60,
       ask: () =>
         Promise.all([
-          queries.inProgress({ now, oldest: 4, sample: 8 }),
+          queries.inProgress({ now, oldest: 4, sample: 8, drawn: ["running", "compensating", "retrying", "stalled"] }),
           queries.failures({ from: now - HOUR, to: now }),
         ]),
     },
