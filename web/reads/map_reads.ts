@@ -60,7 +60,7 @@ const KEPT_OF_BEFORE: Omit<Keeping, "now"> = { forMs: 300_000, atMostMs: 900_000
 const KEPT_OF_WORKERS: Omit<Keeping, "now"> = { forMs: 5_000, atMostMs: 15_000 };
 const MIN_SAMPLES = 20;
 /** Of those that have just ended, the latest; the others are counted. */
-const MAX_FINISHED = 100;
+const MAX_FINISHED = 50;
 
 /** Reads the map, and what has ended since it was read. */
 export interface MapReads {
@@ -444,7 +444,8 @@ function recentOf(finished: FinishedSince): RecentModel {
       saga: sagaName,
       state: status,
       step: currentStep,
-      startedAt,
+      startedAt: Math.round(startedAt),
+      // As it is: it is compared with the time of the page before.
       finishedAt,
       way: wayOf(replayed.get(id)),
     })),

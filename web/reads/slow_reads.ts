@@ -10,9 +10,9 @@ export interface SlowReads {
   names(now: number): Promise<Names>;
 }
 
-const KEEPING = { forMs: 30_000, atMostMs: 600_000 };
+const KEEPING = { forMs: 60_000, atMostMs: 600_000 };
 
-/** Readings that are kept for half a minute, and given once more before they are read anew. */
+/** Readings that are kept for a minute, and given once more before they are read anew. */
 export function slowReads(queries: Queries, renewals: Renewals): SlowReads {
   const timings = new Kept<Timings>(renewals);
   const names = new Kept<Names>(renewals);
