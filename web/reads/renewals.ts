@@ -5,6 +5,14 @@ import { pause, systemClock } from "../../src/clock.ts";
 /** Until an answer is on its way: a database in this process keeps it from leaving while it reads. */
 const PAUSE_MS = 5;
 
+/** What is under way in this process. */
+const running = new Set<Promise<void>>();
+
+/** Resolves when nothing is read anew in this process: a test that has asked a console waits for it at its end. */
+export async function renewed(): Promise<void> {
+  while (running.size > 0) await Promise.all(running);
+}
+
 /** Readings that are put off until the answer is out; then one after the other, with room for whoever asks meanwhile. */
 export class Renewals {
   readonly #waiting: (() => Promise<unknown>)[] = [];
@@ -17,8 +25,13 @@ export class Renewals {
 
   /** Begins with what was put off; resolves when nothing is left. */
   begin(): Promise<void> {
-    this.#running ??= this.#run().finally(() => this.#running = null);
-    return this.#running;
+    if (this.#running !== null) return this.#running;
+    const run = this.#run().finally(() => {
+      this.#running = null;
+      running.delete(run);
+    });
+    running.add(run);
+    return this.#running = run;
   }
 
   async #run(): Promise<void> {
