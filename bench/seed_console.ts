@@ -10,29 +10,34 @@ Makes a week of executions that ends now: a million of them, with three times as
 
   --store <name>          postgres, at LEVERET_POSTGRES_URL, or sqlite (postgres)
   --executions <number>   executions (1000000)
-  --into <name>           the database (leveret_console), dropped if it is there; or the file, which must not be there
+  --database <name>       the database (leveret_console), dropped if it is there; or the file, which must not be there
   --help                  this text`;
+
+/** Options of the bench that mean nothing here; a text says so. */
+function strangerOf(args: readonly string[]): string | null {
+  const stranger = args.find((arg) => /^--(rounds|only|keep)\b/.test(arg));
+  return stranger === undefined ? null : `There is no option ${stranger}`;
+}
 
 async function main(args: readonly string[]): Promise<number> {
   if (args.includes("--help")) {
     console.log(USAGE);
     return 0;
   }
-  const at = args.indexOf("--into");
-  const into = at < 0 ? null : args[at + 1] ?? "";
-  const options = consoleOptionsOf(at < 0 ? args : args.toSpliced(at, 2));
-  if (typeof options === "string") {
-    console.error(`${options}\n\n${USAGE}`);
+  const options = consoleOptionsOf(args);
+  const wrong = typeof options === "string" ? options : strangerOf(args);
+  if (typeof options === "string" || wrong !== null) {
+    console.error(`${wrong}\n\n${USAGE}`);
     return 2;
   }
   const seed = { executions: options.executions, now: Date.now() };
   if (options.store === "postgres") {
-    const name = into ?? "leveret_console";
+    const name = options.database ?? "leveret_console";
     await seedPostgres(POSTGRES_SERVER, name, seed);
     console.log(`postgresStore({ url: "${databaseUrl(POSTGRES_SERVER, name)}", schema: "${SCHEMA}" })`);
     return 0;
   }
-  const path = into ?? "leveret_console.sqlite";
+  const path = options.database ?? "leveret_console.sqlite";
   const database = new DatabaseSync(path);
   await seedSqlite(database, seed);
   database.close();
