@@ -18,7 +18,7 @@ import { DROPPED, Writing, type Written } from "./writing.ts";
 /** What a hint adds to a turn. */
 export interface Hinted {
   readonly epoch: number;
-  /** The record, which is being read. */
+  /** The record, which is being read; should that fail, it is read again. */
   readonly loading: Promise<ExecutionRecord | null>;
   /** Called before the commit that ends an attempt and opens nothing more. */
   readonly onEnding: (() => void) | undefined;
@@ -26,7 +26,8 @@ export interface Hinted {
 
 /** Looks at an execution, and takes it as far as it goes. */
 export async function takeTurn(host: TurnHost, id: string, hinted?: Hinted): Promise<HandlerAnswer> {
-  const record = await (hinted?.loading ?? host.parts.load(id));
+  // A hint may have waited for its slot through an outage.
+  const record = await (hinted?.loading.catch(() => host.parts.load(id)) ?? host.parts.load(id));
   if (record === null) return "done";
   return await new Turn(host, record, hinted?.onEnding).go(null, hinted?.epoch);
 }
