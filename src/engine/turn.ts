@@ -18,7 +18,7 @@ import { DROPPED, Writing, type Written } from "./writing.ts";
 /** What a hint adds to a turn. */
 export interface Hinted {
   readonly epoch: number;
-  /** The record, which is being read; should that fail, it is read again. */
+  /** The record, which is being read. It may have failed long before there was a slot: then it is read again. */
   readonly loading: Promise<ExecutionRecord | null>;
   /** Called before the commit that ends an attempt and opens nothing more. */
   readonly onEnding: (() => void) | undefined;
@@ -26,10 +26,17 @@ export interface Hinted {
 
 /** Looks at an execution, and takes it as far as it goes. */
 export async function takeTurn(host: TurnHost, id: string, hinted?: Hinted): Promise<HandlerAnswer> {
-  // A hint may have waited for its slot through an outage.
-  const record = await (hinted?.loading.catch(() => host.parts.load(id)) ?? host.parts.load(id));
+  const record = hinted === undefined ? await host.parts.load(id) : await recordOf(host, id, hinted);
   if (record === null) return "done";
   return await new Turn(host, record, hinted?.onEnding).go(null, hinted?.epoch);
+}
+
+/**
+ * While the store is away a worker keeps the hints that it has, one for each slot: done with them at once, it would be
+ * given those of all others, and leave their executions to sweeps.
+ */
+function recordOf(host: TurnHost, id: string, { loading }: Hinted): Promise<ExecutionRecord | null> {
+  return loading.catch(() => host.outage.patiently(() => host.parts.load(id), host.stopping));
 }
 
 /** Goes on with an execution whose attempt was opened with `token` when it was inserted. */

@@ -64,7 +64,6 @@ export class WorkerLoop implements TurnHost {
     this.#longestLeaseMs = longestLease(parts);
   }
 
-  /** Aborts when no new work is taken. */
   get stopping(): AbortSignal {
     return this.#stopping.signal;
   }

@@ -145,6 +145,32 @@ Deno.test("a worker reads again, in its slot, what could not be read while a hin
   await world.close();
 });
 
+Deno.test("a worker whose store is away keeps the hints that it has, and is done with them when it is back", async () => {
+  const world = await workOnHints(saga("order").step("charge", () => {}), { concurrency: 1 });
+  world.answers(false);
+  const { handled } = await world.give("order-1");
+  let isDone = false;
+  handled.then(() => isDone = true);
+  await world.clock.advance("30s");
+  assert.equal(isDone, false);
+  world.answers(true);
+  await world.clock.advance("2s");
+  assert.equal(isDone, true);
+  assert.equal(world.events.at(-1), 'order-1 is completed at "charge"');
+  await world.close();
+});
+
+Deno.test("a worker that stops while its store is away gives up the hints that it has", async () => {
+  const world = await workOnHints(saga("order").step("charge", () => {}), { concurrency: 1 });
+  world.answers(false);
+  const { handled } = await world.give("order-1");
+  const before = world.clock.now();
+  await world.clock.until(world.working.close({ deadline: "1h" }));
+  assert.equal(await handled, "done");
+  assert.ok(world.clock.now() < before + 60_000);
+  await world.close();
+});
+
 Deno.test("a worker that stops waits for hints that wait for a slot, and opens nothing for them", async () => {
   const open = Promise.withResolvers<void>();
   const world = await workOnHints(saga("order").step("charge", () => open.promise), { concurrency: 1 });
