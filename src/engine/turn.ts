@@ -20,7 +20,7 @@ export interface Hinted {
   readonly epoch: number;
   /** The record, which is being read. It may have failed long before there was a slot: then it is read again. */
   readonly loading: Promise<ExecutionRecord | null>;
-  /** Called before the commit that ends an attempt and opens nothing more. */
+  /** Called before the commit with which the run ends, where that is known. */
   readonly onEnding: (() => void) | undefined;
 }
 
