@@ -430,6 +430,7 @@ const STORE = "the MySQL store";
 const checks = optionChecks(STORE);
 
 function checkOptions(options: MysqlStoreOptions): CheckedOptions {
+  checks.refuseNone(options, 'give it a URL, as in { url: "mysql://shop@127.0.0.1/shop" }');
   const { url, pool, poolSize, clock = null, ...unknown } = options;
   checks.refuseUnknown(unknown);
   const migrations = migrationsOf(options);

@@ -411,6 +411,7 @@ const checks = optionChecks(STORE);
 const POOL_SIZE = 10;
 
 function checkOptions(options: PostgresStoreOptions): CheckedOptions {
+  checks.refuseNone(options, 'give it a URL, as in { url: "postgres://shop@127.0.0.1/shop" }');
   const { url, pool, sql, poolSize, schema, transactionMode = false, clock, ...unknown } = options;
   checks.refuseUnknown(unknown);
   if ([url, pool, sql].filter((given) => given !== undefined).length !== 1) {
