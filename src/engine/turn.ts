@@ -64,21 +64,20 @@ class Turn {
    * with that commit, and may start the next one in the slot that is given back at the end.
    */
   async go(opened: OpenAttempt | null, hintEpoch?: number): Promise<HandlerAnswer> {
+    const writing = this.#writing;
     let attempt = opened;
     let epoch = hintEpoch;
     try {
       for (;;) {
-        const written = attempt === null ? await this.#writing.write(null, null, epoch) : await this.#held(attempt);
+        const written = attempt === null ? await writing.write(null, null, epoch) : await this.#held(attempt);
         if (written.kind === "dropped") return written.answer;
-        this.#writing.record = written.record;
+        writing.record = written.record;
         attempt = written.opened;
         epoch = undefined;
-        if (attempt === null && (this.#writing.pass === null || !(await this.#goesOn(this.#writing.pass)))) {
-          return "done";
-        }
+        if (attempt === null && (writing.pass === null || !(await this.#goesOn(writing.pass)))) return "done";
       }
     } finally {
-      this.#writing.pass?.forget();
+      writing.pass?.forget();
     }
   }
 
@@ -99,15 +98,16 @@ class Turn {
 
   /** Runs the code of the open attempt and writes how it ended. */
   async #attempt(attempt: OpenAttempt): Promise<Written> {
-    if (!(await hasTimeLeft(this.#writing, attempt))) return DROPPED;
+    const writing = this.#writing;
+    const { parts, pass, record } = writing;
+    const { execution } = record;
+    if (!(await hasTimeLeft(writing, attempt))) return DROPPED;
     // After a turn of another worker, or a start, this is the first that is seen of the function.
-    if (this.#writing.pass !== null && !(await this.#writing.pass.begin(this.#writing.record))) return DROPPED;
-    const step = this.#writing.step(this.#writing.record.execution.currentStep);
-    if (this.#writing.record.execution.openBranches !== null) {
-      return await new Branches(this.#writing).run(attempt, step);
-    }
-    const performance = this.#writing.performance(attempt, step, this.#writing.record.execution.attempt);
-    if (isTransactional(step, this.#writing.parts)) return await transact(this.#writing, performance);
-    return await this.#writing.writePerformed(attempt, await perform(performance));
+    if (pass !== null && !(await pass.begin(record))) return DROPPED;
+    const step = writing.step(execution.currentStep);
+    if (execution.openBranches !== null) return await new Branches(writing).run(attempt, step);
+    const performance = writing.performance(attempt, step, execution.attempt);
+    if (isTransactional(step, parts)) return await transact(writing, performance);
+    return await writing.writePerformed(attempt, await perform(performance));
   }
 }
