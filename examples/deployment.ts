@@ -8,7 +8,14 @@
  * | `AMQP_PREFIX`  | `leveret.saga`                       | name of the exchange, beginning of the names of queues     |
  * | `LEDGER_PATH`  | `./ledger.sqlite`                    | where the example's shop notes what it has done            |
  *
- * On a server, the tables have to be made once before, by `migrate()` of the store.
+ * On a server, the tables have to be made once before, by `migrate()` of the store:
+ *
+ * ```sh
+ * deno eval 'import { openDeployment } from "./examples/deployment.ts";
+ *   const { close, store } = openDeployment(Deno.env.toObject());
+ *   await store.migrate();
+ *   await close();'
+ * ```
  */
 
 import { type Exchange, localExchange, type Store } from "@leveret/saga";

@@ -61,6 +61,17 @@ Deno.test("openDeployment() says which stores it knows", () => {
   });
 });
 
+Deno.test("worker.ts refuses a DRAIN that is no duration when it starts, not when it is told to end", async () => {
+  const dir = await Deno.makeTempDir();
+  {
+    const env = { DATABASE_URL: `sqlite:${dir}/sagas.sqlite`, LEDGER_PATH: `${dir}/ledger.sqlite`, AMQP_URL: "" };
+    await using worker = new Process("./worker.ts", { ...env, DRAIN: "soon" });
+    await worker.said(/Cannot work: DRAIN is "soon"; use text such as "500ms", "20s" or "2m"|works/);
+    assert.doesNotMatch(worker.output, /Worker \d+ works/);
+  }
+  await Deno.remove(dir, { recursive: true });
+});
+
 /** Three processes on a store and RabbitMQ, one of which is told to end while it charges a card. */
 function finishesWhatIsStarted(kind: StoreKind | "sqlite"): void {
   Deno.test(`G27 worker.ts and web.ts on ${kind} finish what is started, though SIGTERM meets a worker in a step`, async () => {

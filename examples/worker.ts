@@ -14,6 +14,8 @@ import { shopServices } from "./shop.ts";
 
 async function main(env: Environment): Promise<void> {
   const { DRAIN = "20s", CONCURRENCY = "10", CALL_MS = "200" } = env;
+  // To be told of it at SIGTERM would be too late.
+  if (!isDuration(DRAIN)) throw new Error(`Cannot work: DRAIN is "${DRAIN}"; use text such as "500ms", "20s" or "2m"`);
   const { close, exchange, ledgerPath, store } = openDeployment(env);
   const ledger = new Ledger(ledgerPath, `worker ${Deno.pid}`);
   const shop = shopServices({ ledger, callMs: Number(CALL_MS) });
@@ -24,10 +26,14 @@ async function main(env: Environment): Promise<void> {
 
   const signal = await untilTold();
   console.info(`Worker ${Deno.pid} drains for up to ${DRAIN}: ${signal}`);
-  await engine.close({ deadline: DRAIN as Duration });
+  await engine.close({ deadline: DRAIN });
   await close();
   ledger.close();
   console.info(`Worker ${Deno.pid} has ended`);
+}
+
+function isDuration(text: string): text is Extract<Duration, string> {
+  return /^\d+(ms|[smhd])$/.test(text);
 }
 
 if (import.meta.main) {

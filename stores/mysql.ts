@@ -39,7 +39,7 @@ import type {
 } from "../src/store.ts";
 import { type Destination, destinationOf } from "./migrate_options.ts";
 import { again, LostInBody } from "./sql/again.ts";
-import { OpenTransactions, type Outcome, runOnce } from "./sql/body.ts";
+import { OpenTransactions, type Outcome, poolAsTransaction, runOnce } from "./sql/body.ts";
 import { FEWEST_CONNECTIONS, Lender, type Source, type Use } from "./sql/lender.ts";
 import { type Migration, migrationsOf } from "./sql/migrations.ts";
 import { type MysqlConnection, type MysqlPool, OwnSource, PoolSource, sizeOf } from "./sql/mysql_connection.ts";
@@ -386,6 +386,7 @@ class MysqlStore implements Store {
     this.#readiness.refuseClosed();
     const insertion = this.#work.insertEach(rows);
     if (tx instanceof MysqlTx) return await this.#transactions.of(tx).run(insertion);
+    if (isPool(tx)) throw poolAsTransaction();
     const handle = handleOf(tx);
     if (handle === null) {
       throw new SagaError(
@@ -429,6 +430,7 @@ const STORE = "the MySQL store";
 const checks = optionChecks(STORE);
 
 function checkOptions(options: MysqlStoreOptions): CheckedOptions {
+  checks.refuseNone(options, 'give it a URL, as in { url: "mysql://shop@127.0.0.1/shop" }');
   const { url, pool, poolSize, clock = null, ...unknown } = options;
   checks.refuseUnknown(unknown);
   const migrations = migrationsOf(options);

@@ -8,6 +8,9 @@ const URL_ = "mysql://root@127.0.0.1:1/shop";
 Deno.test("mysqlStore() refuses options that are wrong, names them, and shows no password", () => {
   const pool = { getConnection: () => Promise.reject(new Error("not asked")) };
   const wrong: readonly [unknown, RegExp][] = [
+    [null, /null is no object.*url/],
+    [undefined, /undefined is no object.*url/],
+    ["mysql://root:sesame@127.0.0.1/shop", /a text is no object.*url/],
     [{}, /either url or pool/],
     [{ url: URL_, pool }, /either url or pool/],
     [{ url: "" }, /url: .*mysql:/],

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createConnection } from "mysql2";
+import { createConnection, createPool } from "mysql2";
 import type { PoolConnection } from "mysql2/promise";
 import { changeOf } from "../src/domain/change.ts";
 import type { Json } from "../src/domain/json.ts";
@@ -168,6 +168,19 @@ withMysql("transactions on MySQL", () => {
       assert.deepEqual(await insert("commit"), ["id_taken", "inserted"]);
       assert.equal((await store.load(["new"]))[0]?.execution.id, "new");
       await promised.end();
+    }));
+
+  Deno.test("mysql: insert() refuses a pool, of which only one connection has a transaction", () =>
+    withStore(async (store, url) => {
+      const pool = createPool({ uri: url });
+      for (const one of [pool, pool.promise()]) {
+        await assert.rejects(
+          store.insert([anExecution()], one),
+          (error) => isSagaError(error, "transactions_unsupported") && /within a pool/.test(error.message),
+        );
+      }
+      assert.deepEqual(await store.load(["execution-1"]), [null]);
+      await pool.promise().end();
     }));
 
   Deno.test("mysql: insert() within a snapshot that is older than the row in its way shows that row", () =>

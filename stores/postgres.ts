@@ -38,7 +38,7 @@ import type {
 } from "../src/store.ts";
 import { destinationOf } from "./migrate_options.ts";
 import { again, LostInBody } from "./sql/again.ts";
-import { endedInside, OpenTransactions, type Outcome, runOnce } from "./sql/body.ts";
+import { endedInside, OpenTransactions, type Outcome, poolAsTransaction, runOnce } from "./sql/body.ts";
 import { FEWEST_CONNECTIONS, Lender, type Source, type Use } from "./sql/lender.ts";
 import { type Migration, migrationsOf } from "./sql/migrations.ts";
 import {
@@ -365,6 +365,7 @@ class PostgresStore implements Store {
 
   async #insertWithin(tx: unknown, insertion: Work<readonly InsertAnswer[]>): Promise<readonly InsertAnswer[]> {
     this.#readiness.refuseClosed();
+    if (isPool(tx)) throw poolAsTransaction();
     try {
       if (tx instanceof PostgresTx) return await this.#transactions.of(tx).run(insertion);
       if (isPostgresJs(tx)) {
@@ -410,6 +411,7 @@ const checks = optionChecks(STORE);
 const POOL_SIZE = 10;
 
 function checkOptions(options: PostgresStoreOptions): CheckedOptions {
+  checks.refuseNone(options, 'give it a URL, as in { url: "postgres://shop@127.0.0.1/shop" }');
   const { url, pool, sql, poolSize, schema, transactionMode = false, clock, ...unknown } = options;
   checks.refuseUnknown(unknown);
   if ([url, pool, sql].filter((given) => given !== undefined).length !== 1) {
@@ -465,6 +467,12 @@ function whereOf(url: string | undefined): string {
   const parsed = url === undefined ? null : URL.parse(url);
   if (parsed === null) return "the PostgreSQL database";
   return `the PostgreSQL database ${show(parsed.pathname.slice(1))} on ${show(parsed.host)}`;
+}
+
+/** What has a transaction only on one of its connections: a Pool of node-postgres, what postgres() returns. */
+function isPool(value: unknown): boolean {
+  const { begin, totalCount } = (value ?? {}) as { readonly begin?: unknown; readonly totalCount?: unknown };
+  return typeof begin === "function" || typeof totalCount === "number";
 }
 
 function isPostgresJs(value: unknown): value is PostgresJsPool {

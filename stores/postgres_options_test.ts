@@ -6,6 +6,8 @@ import { type PgPool, type PostgresJsPool, postgresStore, type PostgresStoreOpti
 const url = "postgres://app@127.0.0.1/shop";
 
 const REFUSED: readonly [unknown, RegExp][] = [
+  [null, /null is no object.*url/],
+  [url, /a text is no object.*url/],
   [{}, /one of url, pool and sql/],
   [{ url, sql: {} }, /one of url, pool and sql/],
   [{ url: "mysql://app@127.0.0.1/shop" }, /postgres:\/\//],

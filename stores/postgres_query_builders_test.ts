@@ -1,4 +1,4 @@
-/** Starting an execution in a transaction of Drizzle or Kysely: the example for each is its test. */
+/** Transactions of Drizzle and Kysely: the example for each is its test. */
 
 import { drizzle } from "drizzle-orm/node-postgres";
 import { CompiledQuery, Kysely, PostgresDialect } from "kysely";
@@ -7,20 +7,28 @@ import pg from "pg";
 import { saga } from "../src/definition/saga.ts";
 import { Engine } from "../src/engine/engine.ts";
 import { freshSchema, inSchema, withPostgres } from "./fixtures/postgres.ts";
-import { postgresStore } from "./postgres.ts";
+import { postgresHandle, postgresStore } from "./postgres.ts";
 
 const checkout = saga<{ orderId: string }>("shop.checkout").step("reserve", () => Promise.resolve({}));
+
+const placing = saga<{ orderId: string }>("shop.place").transaction("place", {
+  run: async ({ context, tx }) => {
+    await drizzle(postgresHandle<pg.PoolClient>(tx)).execute(`insert into orders values ('${context.orderId}')`);
+  },
+});
 
 interface Shop {
   readonly orders: { readonly id: string };
 }
 
+type ShopEngine = Engine<readonly [typeof checkout, typeof placing]>;
+
 /** An engine and a pool of the user's on one schema, with a table of the user's in it. */
-async function withShop(run: (shop: { engine: Engine<readonly [typeof checkout]>; pool: pg.Pool }) => Promise<void>) {
+async function withShop(run: (shop: { readonly engine: ShopEngine; readonly pool: pg.Pool }) => Promise<void>) {
   const { schema, drop } = await freshSchema();
   const pool = new pg.Pool({ connectionString: inSchema(schema), max: 3 });
   const store = postgresStore({ pool });
-  const engine = new Engine({ store, definitions: [checkout] });
+  const engine = new Engine({ store, definitions: [checkout, placing] });
   try {
     await store.migrate();
     await pool.query("create table orders (id text primary key)");
@@ -90,5 +98,13 @@ withPostgres("transactions of query builders", () => {
         Undo,
       );
       assert.deepEqual([await found(pool, "kept"), await found(pool, "undone")], [[true, true], [false, false]]);
+    }));
+
+  Deno.test("Drizzle works in the body of a transactional step on what postgresHandle() gives", () =>
+    withShop(async ({ engine, pool }) => {
+      engine.work();
+      await engine.start(placing, { id: "placed", input: { orderId: "placed" } });
+      assert.equal((await engine.wait("placed")).status, "completed");
+      assert.deepEqual(await found(pool, "placed"), [true, true]);
     }));
 });

@@ -168,6 +168,21 @@ withPostgres("transactions of the PostgreSQL store", () => {
       await assert.rejects(store.insert([TAKEN], wrong), (error) => isSagaError(error, "transactions_unsupported"));
     }));
 
+  Deno.test("insert() refuses a pool, of which only one connection has a transaction", () =>
+    withStore(async (store, schema) => {
+      const pool = new pg.Pool({ connectionString: inSchema(schema) });
+      const sql = postgres(inSchema(schema));
+      for (const one of [pool, sql]) {
+        await assert.rejects(
+          store.insert([anExecution()], one),
+          (error) => isSagaError(error, "transactions_unsupported") && /within a pool/.test(error.message),
+        );
+      }
+      assert.deepEqual(await store.load(["execution-1"]), [null]);
+      await pool.end();
+      await sql.end();
+    }));
+
   Deno.test("insert() refuses another store's transaction", () =>
     withStore(async (store, schema) => {
       const other = postgresStore({ url: inSchema(schema), poolSize: 3 });

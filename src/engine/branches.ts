@@ -28,6 +28,8 @@ export class Branches {
    * has not settled though it was told to keeps the lease, which is left to end.
    */
   async run(attempt: OpenAttempt, step: PlanStep): Promise<Written> {
+    const writing = this.#writing;
+    const { clock } = writing.parts;
     const running = new Map<string, { readonly own: OpenAttempt; readonly branch: OpenBranch }>();
     const ended: Ended[] = [];
     this.#opened = null;
@@ -47,64 +49,65 @@ export class Branches {
       });
     };
     for (;;) {
-      const { execution } = this.#writing.record;
+      const { execution } = writing.record;
       if (execution.owner !== attempt.token) {
         // The last branch was a transaction, and its commit has closed the parallel.
-        return { kind: "written", record: this.#writing.record, opened: this.#opened };
+        return { kind: "written", record: writing.record, opened: this.#opened };
       }
       const isBegun = ({ step: name }: OpenBranch) =>
         running.has(name) || unsettled.has(name) || ended.some((one) => one.name === name);
       const opened = (execution.openBranches ?? []).filter((branch) => !isBegun(branch));
       // The commit that opened them may have taken its time.
-      const isLate = opened.length > 0 && !(await hasTimeLeft(this.#writing, attempt));
+      const isLate = opened.length > 0 && !(await hasTimeLeft(writing, attempt));
       for (const branch of opened) {
         if (isLate) unsettled.add(branch.step);
         else begin(branch);
       }
-      const state = parallelState(this.#writing.record, step, this.#writing.parts.clock.now());
+      const state = parallelState(writing.record, step, clock.now());
       if (state.failed !== null && step.parallel?.failFast === true) {
         const message = `Branch "${state.failed.stepName}" has failed for good`;
         for (const { own } of running.values()) own.abort("sibling", message);
       }
       if (ended.length === 0) {
         if (running.size === 0) return DROPPED;
-        const retryIn = state.retryAt === null ? null : state.retryAt - this.#writing.parts.clock.now();
-        const cancel = retryIn === null ? null : this.#writing.parts.clock.setTimer(retryIn, () => wake.resolve());
+        const retryIn = state.retryAt === null ? null : state.retryAt - clock.now();
+        const cancel = retryIn === null ? null : clock.setTimer(retryIn, () => wake.resolve());
         await wake.promise;
         cancel?.();
         wake = Promise.withResolvers<void>();
-        const isReady = parallelState(this.#writing.record, step, this.#writing.parts.clock.now()).ready.length > 0;
+        const isReady = parallelState(writing.record, step, clock.now()).ready.length > 0;
         if (ended.length === 0 && (running.size === 0 || unsettled.size > 0 || !isReady)) continue;
       }
       const ends = ended.splice(0);
-      const written = await this.#writing.write(attempt, ends);
+      const written = await writing.write(attempt, ends);
       if (written.kind === "dropped") {
         attempt.abort("lease_lost", "Its parallel is no longer this worker's");
         return written;
       }
       if (written.record.execution.owner !== attempt.token) return written;
-      this.#writing.record = newer(this.#writing.record, written.record);
+      writing.record = newer(writing.record, written.record);
     }
   }
 
   /** Runs the code of a branch; a transactional one writes itself. Never rejects. */
   async #runBranch(own: OpenAttempt, branch: OpenBranch): Promise<Ended | "unsettled" | "written"> {
+    const writing = this.#writing;
     const { step: name } = branch;
     try {
-      const step = this.#writing.step(name);
-      const performance = this.#writing.performance(own, step, branch.attempt);
+      const step = writing.step(name);
+      const performance = writing.performance(own, step, branch.attempt);
       if (step.kind !== "branch_transaction") {
         const performed = await perform(performance);
         return performed.kind === "unsettled" ? "unsettled" : { name, outcome: performed };
       }
-      const written = await transact(this.#writing, performance, (outcome) => [{ name, outcome }]);
+      const written = await transact(writing, performance, (outcome) => [{ name, outcome }]);
       if (written.kind === "dropped") return "unsettled";
-      this.#writing.record = newer(this.#writing.record, written.record);
+      writing.record = newer(writing.record, written.record);
       this.#opened = written.opened ?? this.#opened;
       return "written";
     } catch (error) {
-      this.#writing.parts.logger.error(
-        `Branch "${name}" of execution ${this.#writing.record.execution.id} was left: ${error}`,
+      writing.parts.logger.error(
+        `Branch "${name}" of execution ${writing.record.execution.id} was left: ${error}`,
       );
       return "unsettled";
     }

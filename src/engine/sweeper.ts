@@ -27,10 +27,12 @@ export class Sweeper {
   #announcedAt: Instant | null = null;
   /** Offset to the database's clock when it was looked at last. */
   #offsetMs = 0;
-  /** When each partition has to be looked at, as far as this process knows; while its slots are full it waits. */
+  /** When each partition has to be looked at, as far as this process knows. */
   readonly #expected = new Map<string, Instant>();
   /** When each partition was looked at last. */
   readonly #lookedAt = new Map<string, Instant>();
+  /** Of partitions that were full when something was due: whether the slot that it waits for has come. */
+  readonly #places = new Map<string, "awaited" | "come">();
   #wakeUp: (() => void) | null = null;
 
   constructor(worker: WorkerLoop) {
@@ -67,6 +69,7 @@ export class Sweeper {
       }
       await this.#sleep(before);
     }
+    this.#leave([...this.#places.keys()]);
   }
 
   #failed(error: unknown): void {
@@ -79,11 +82,19 @@ export class Sweeper {
   }
 
   async #sweep(): Promise<void> {
+    const open = this.#openPartitions();
+    this.#queueUp();
+    if (open.length === 0) return;
+    try {
+      await this.#sweepThrough(open);
+    } finally {
+      this.#leave(open);
+    }
+  }
+
+  async #sweepThrough(free: readonly string[]): Promise<void> {
     const { parts } = this.#worker;
     const { store, clock } = parts;
-    const free = this.#freePartitions();
-    this.#remindOfFull();
-    if (free.length === 0) return;
     const known = this.#earliest(free);
     for (const partition of free) {
       this.#expected.delete(partition);
@@ -105,17 +116,53 @@ export class Sweeper {
     if (next !== null) this.#expectIn(free, Math.max(next, clock.now() + CLAIM_PAUSE_MS));
   }
 
-  #freePartitions(): readonly string[] {
-    return [...this.#worker.slots].filter(([, slots]) => slots.free > 0).map(([partition]) => partition);
+  /** Partitions in which something could begin at once. */
+  #openPartitions(): readonly string[] {
+    return [...this.#worker.slots.keys()].filter((partition) => this.#room(partition) > 0);
   }
 
-  /** A partition that has been full for a whole interval is looked at as soon as it has a free slot. */
-  #remindOfFull(): void {
-    const { parts, slots } = this.#worker;
-    const now = parts.clock.now();
-    for (const [partition, { free }] of slots) {
-      const lookedAt = this.#lookedAt.get(partition) ?? -Infinity;
-      if (free === 0 && now >= lookedAt + parts.settings.sweepIntervalMs) this.#expected.set(partition, now);
+  /** Partitions in which it would do something: where it waits for a slot it would not. */
+  #partitionsToPlan(): readonly string[] {
+    return [...this.#worker.slots.keys()].filter((partition) => this.#places.get(partition) !== "awaited");
+  }
+
+  #room(partition: string): number {
+    const free = this.#worker.slots.get(partition)?.free ?? 0;
+    return this.#places.get(partition) === "come" ? free + 1 : free;
+  }
+
+  /**
+   * What is due in a partition that is full, or has not been looked at for a whole interval, waits for a slot as a hint
+   * does: as long as hints come, no slot would ever be seen to be free.
+   */
+  #queueUp(): void {
+    const { parts: { clock, settings }, slots, stopping } = this.#worker;
+    for (const [partition, lane] of slots) {
+      if (lane.free > 0 || this.#places.has(partition)) continue;
+      const lookAt = (this.#lookedAt.get(partition) ?? -Infinity) + settings.sweepIntervalMs;
+      if (Math.min(lookAt, this.#expected.get(partition) ?? Infinity) > clock.now()) continue;
+      this.#places.set(partition, "awaited");
+      void lane.take().then(() => {
+        if (stopping.aborted) return lane.release();
+        this.#places.set(partition, "come");
+        this.expect(partition, clock.now());
+        this.#wakeUp?.();
+      });
+    }
+  }
+
+  /** Uses a slot that has come, or a free one. */
+  #take(partition: string): boolean {
+    if (this.#places.get(partition) !== "come") return this.#worker.slots.get(partition)?.tryTake() === true;
+    return this.#places.delete(partition);
+  }
+
+  /** Gives back the slots that have come and were not needed. */
+  #leave(partitions: readonly string[]): void {
+    for (const partition of partitions) {
+      if (this.#places.get(partition) !== "come") continue;
+      this.#places.delete(partition);
+      this.#worker.slots.get(partition)?.release();
     }
   }
 
@@ -135,7 +182,7 @@ export class Sweeper {
     let isAny = false;
     // Each with its own free slots: what is claimed and finds no slot would have used up a hint for nothing.
     for (const partition of filter.partitions) {
-      const limit = this.#worker.slots.get(partition)?.free ?? 0;
+      const limit = this.#room(partition);
       if (limit === 0) {
         this.expect(partition, clock.now());
         continue;
@@ -162,7 +209,7 @@ export class Sweeper {
     if (claimed.resumeCount > parts.settings.maxResumes && await this.#givenUp(claimed)) return;
     const lane: Slots | undefined = slots.get(claimed.partition);
     // A hint may have taken the slot meanwhile: then the execution is put back for the next sweep.
-    if (lane?.tryTake() === true) this.#worker.look(lane, claimed.executionId);
+    if (lane !== undefined && this.#take(claimed.partition)) this.#worker.look(lane, claimed.executionId);
     else await parts.store.touch([claimed.executionId], parts.clock.now());
   }
 
@@ -243,7 +290,7 @@ export class Sweeper {
     let until = now + Math.ceil(settings.sweepIntervalMs * (0.8 + random() * 0.2));
     const takesOverAt = this.#worker.takesOverAt;
     if (takesOverAt !== null && takesOverAt > now) until = Math.min(until, takesOverAt);
-    const planned = () => Math.min(until, this.#earliest(this.#freePartitions()));
+    const planned = () => Math.min(until, this.#earliest(this.#partitionsToPlan()));
     if (planned() <= now && now > before) return;
     const lateMs = await this.#pause(planned, stopping);
     // A loop that was frozen for so long has missed heartbeats: others may rightly have taken over.

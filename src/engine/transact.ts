@@ -1,4 +1,4 @@
-/** Runs the code of a transactional step: its effect and its record commit together, or not at all. */
+/** Transactional steps: what they do in the database and the record of it commit together, or not at all. */
 
 import { describeError } from "../domain/failure.ts";
 import type { Outcome } from "../domain/outcome.ts";
@@ -18,7 +18,7 @@ export function isTransactional(step: PlanStep, { store }: Parts): boolean {
   return isOfSql || (step.kind === "hook" && store.transactional);
 }
 
-/** Runs the code of a transactional step: its effect and its record commit together, or not at all. */
+/** Runs the code of such a step, again where the database was in the way, and writes how it ended. */
 export async function transact(
   writing: Writing,
   performance: Performance,

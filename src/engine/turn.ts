@@ -18,17 +18,25 @@ import { DROPPED, Writing, type Written } from "./writing.ts";
 /** What a hint adds to a turn. */
 export interface Hinted {
   readonly epoch: number;
-  /** The record, which is being read. */
+  /** The record, which is being read. It may have failed long before there was a slot: then it is read again. */
   readonly loading: Promise<ExecutionRecord | null>;
-  /** Called before the commit that ends an attempt and opens nothing more. */
+  /** Called before the commit with which the run ends, where that is known. */
   readonly onEnding: (() => void) | undefined;
 }
 
 /** Looks at an execution, and takes it as far as it goes. */
 export async function takeTurn(host: TurnHost, id: string, hinted?: Hinted): Promise<HandlerAnswer> {
-  const record = await (hinted?.loading ?? host.parts.load(id));
+  const record = hinted === undefined ? await host.parts.load(id) : await recordOf(host, id, hinted);
   if (record === null) return "done";
   return await new Turn(host, record, hinted?.onEnding).go(null, hinted?.epoch);
+}
+
+/**
+ * While the store is away a worker keeps the hints that it has, one for each slot: done with them at once, it would be
+ * given those of all others, and leave their executions to sweeps.
+ */
+function recordOf(host: TurnHost, id: string, { loading }: Hinted): Promise<ExecutionRecord | null> {
+  return loading.catch(() => host.outage.patiently(() => host.parts.load(id), host.stopping));
 }
 
 /** Goes on with an execution whose attempt was opened with `token` when it was inserted. */
@@ -56,21 +64,20 @@ class Turn {
    * with that commit, and may start the next one in the slot that is given back at the end.
    */
   async go(opened: OpenAttempt | null, hintEpoch?: number): Promise<HandlerAnswer> {
+    const writing = this.#writing;
     let attempt = opened;
     let epoch = hintEpoch;
     try {
       for (;;) {
-        const written = attempt === null ? await this.#writing.write(null, null, epoch) : await this.#held(attempt);
+        const written = attempt === null ? await writing.write(null, null, epoch) : await this.#held(attempt);
         if (written.kind === "dropped") return written.answer;
-        this.#writing.record = written.record;
+        writing.record = written.record;
         attempt = written.opened;
         epoch = undefined;
-        if (attempt === null && (this.#writing.pass === null || !(await this.#goesOn(this.#writing.pass)))) {
-          return "done";
-        }
+        if (attempt === null && (writing.pass === null || !(await this.#goesOn(writing.pass)))) return "done";
       }
     } finally {
-      this.#writing.pass?.forget();
+      writing.pass?.forget();
     }
   }
 
@@ -91,15 +98,16 @@ class Turn {
 
   /** Runs the code of the open attempt and writes how it ended. */
   async #attempt(attempt: OpenAttempt): Promise<Written> {
-    if (!(await hasTimeLeft(this.#writing, attempt))) return DROPPED;
+    const writing = this.#writing;
+    const { parts, pass, record } = writing;
+    const { execution } = record;
+    if (!(await hasTimeLeft(writing, attempt))) return DROPPED;
     // After a turn of another worker, or a start, this is the first that is seen of the function.
-    if (this.#writing.pass !== null && !(await this.#writing.pass.begin(this.#writing.record))) return DROPPED;
-    const step = this.#writing.step(this.#writing.record.execution.currentStep);
-    if (this.#writing.record.execution.openBranches !== null) {
-      return await new Branches(this.#writing).run(attempt, step);
-    }
-    const performance = this.#writing.performance(attempt, step, this.#writing.record.execution.attempt);
-    if (isTransactional(step, this.#writing.parts)) return await transact(this.#writing, performance);
-    return await this.#writing.writePerformed(attempt, await perform(performance));
+    if (pass !== null && !(await pass.begin(record))) return DROPPED;
+    const step = writing.step(execution.currentStep);
+    if (execution.openBranches !== null) return await new Branches(writing).run(attempt, step);
+    const performance = writing.performance(attempt, step, execution.attempt);
+    if (isTransactional(step, parts)) return await transact(writing, performance);
+    return await writing.writePerformed(attempt, await perform(performance));
   }
 }

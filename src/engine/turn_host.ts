@@ -10,6 +10,8 @@ export interface TurnHost {
   readonly name: string;
   readonly parts: Parts;
   readonly outage: Outage;
+  /** Aborts when no new work is taken. */
+  readonly stopping: AbortSignal;
   /** Aborts when the worker gives up on whatever is still open. */
   readonly gone: AbortSignal;
   readonly isStopping: boolean;

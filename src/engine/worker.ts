@@ -64,7 +64,6 @@ export class WorkerLoop implements TurnHost {
     this.#longestLeaseMs = longestLease(parts);
   }
 
-  /** Aborts when no new work is taken. */
   get stopping(): AbortSignal {
     return this.#stopping.signal;
   }
@@ -252,14 +251,14 @@ export class WorkerLoop implements TurnHost {
 
   #notMoved(id: string, error: unknown): void {
     // A worker that is gone has given up on purpose: what was open keeps its lease until another one takes over.
-    if (!this.#gone.signal.aborted) this.#complain(`Execution ${id} was not moved`, error);
+    if (!this.#gone.signal.aborted) this.#complain(`Execution ${id} was not moved`, error, "; a sweep looks again");
   }
 
-  #complain(what: string, error: unknown): void {
+  #complain(what: string, error: unknown, after = ""): void {
     // Everything that is taken up in an outage runs into it: one line a second says it for all.
     if (isOutage(error)) return this.outage.note(error);
     const { class: name, message } = describeError(error);
-    this.parts.logger.error(`${what} (${name}: ${message}); a sweep looks again`);
+    this.parts.logger.error(`${what} (${name}: ${message})${after}`);
   }
 }
 

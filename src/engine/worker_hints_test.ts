@@ -6,6 +6,7 @@ import { virtualClock } from "../../testing/virtual_clock.ts";
 import type { Definition } from "../definition/definition.ts";
 import { saga } from "../definition/saga.ts";
 import { workflow } from "../definition/workflow.ts";
+import { SagaError } from "../errors.ts";
 import type { Exchange, HandlerAnswer, Hint, HintHandler } from "../exchange.ts";
 import { Engine } from "./engine.ts";
 
@@ -33,9 +34,10 @@ async function workOnHints(definition: Definition, { concurrency }: { readonly c
   };
   const load = store.load.bind(store);
   const commit = store.commit.bind(store);
+  let isAway = false;
   store.load = (ids) => {
     for (const id of ids) events.push(`${id} is read`);
-    return load(ids);
+    return isAway ? Promise.reject(new SagaError("store_unavailable", "it is away")) : load(ids);
   };
   store.commit = async (changes) => {
     const answers = await commit(changes);
@@ -52,6 +54,10 @@ async function workOnHints(definition: Definition, { concurrency }: { readonly c
     clock,
     events,
     working,
+    /** Whether the store can be read. */
+    answers(whether: boolean) {
+      isAway = !whether;
+    },
     /** Starts an execution and gives its hint to the worker. */
     async give(id: string): Promise<{ readonly handled: Promise<HandlerAnswer> }> {
       await clock.until(starting.start(definition, { id, input: {} }));
@@ -121,6 +127,47 @@ Deno.test("a worker reads what a hint tells of while it waits for a slot, and ru
   open.resolve();
   await world.clock.until(Promise.all([first.handled, second.handled]));
   assert.equal(world.events.at(-1), 'order-2 is completed at "charge"');
+  await world.close();
+});
+
+Deno.test("a worker reads again, in its slot, what could not be read while a hint waited for it", async () => {
+  const open = Promise.withResolvers<void>();
+  const world = await workOnHints(saga("order").step("charge", () => open.promise), { concurrency: 1 });
+  const first = await world.give("order-1");
+  world.answers(false);
+  const second = await world.give("order-2");
+  world.answers(true);
+  open.resolve();
+  const before = world.clock.now();
+  await world.clock.until(Promise.all([first.handled, second.handled]));
+  assert.equal(world.events.at(-1), 'order-2 is completed at "charge"');
+  assert.equal(world.clock.now(), before, "nobody had to wait for a sweep");
+  await world.close();
+});
+
+Deno.test("a worker whose store is away keeps the hints that it has, and is done with them when it is back", async () => {
+  const world = await workOnHints(saga("order").step("charge", () => {}), { concurrency: 1 });
+  world.answers(false);
+  const { handled } = await world.give("order-1");
+  let isDone = false;
+  handled.then(() => isDone = true);
+  await world.clock.advance("30s");
+  assert.equal(isDone, false);
+  world.answers(true);
+  await world.clock.advance("2s");
+  assert.equal(isDone, true);
+  assert.equal(world.events.at(-1), 'order-1 is completed at "charge"');
+  await world.close();
+});
+
+Deno.test("a worker that stops while its store is away gives up the hints that it has", async () => {
+  const world = await workOnHints(saga("order").step("charge", () => {}), { concurrency: 1 });
+  world.answers(false);
+  const { handled } = await world.give("order-1");
+  const before = world.clock.now();
+  await world.clock.until(world.working.close({ deadline: "1h" }));
+  assert.equal(await handled, "done");
+  assert.ok(world.clock.now() < before + 60_000);
   await world.close();
 });
 

@@ -76,7 +76,10 @@ export class Writing {
   readonly #startedAt: number;
   readonly #onEnding: () => void;
 
-  /** `onEnding` is called before the commit that ends an attempt and opens nothing more. */
+  /**
+   * `onEnding` is called before a commit that ends an attempt and opens nothing more, but for those of workflows and
+   * those within the transaction of a step.
+   */
   constructor(host: TurnHost, record: ExecutionRecord, onEnding: () => void) {
     this.host = host;
     this.parts = host.parts;

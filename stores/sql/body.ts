@@ -80,6 +80,14 @@ export function anotherStores(): SagaError {
   return new SagaError("transactions_unsupported", "Cannot insert within the transaction: it is another store's");
 }
 
+/** Each statement may take another connection, so that nothing would be undone with the rest. */
+export function poolAsTransaction(): SagaError {
+  return new SagaError(
+    "transactions_unsupported",
+    "Cannot insert within a pool: hand in the connection of it that your transaction runs on",
+  );
+}
+
 /** Refused once a body has returned whose transaction is not open any more. */
 export function endedInside(action: "commit" | "go on in" = "commit"): SagaError {
   return new SagaError(

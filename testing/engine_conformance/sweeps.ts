@@ -1,6 +1,7 @@
 /** Sweeps, take-overs and outages of the store: G12, G13, G17, G18, G22. */
 
 import assert from "node:assert/strict";
+import { pause } from "../../src/clock.ts";
 import type { Change } from "../../src/domain/change.ts";
 import { saga } from "../../src/definition/saga.ts";
 import { SagaError } from "../../src/errors.ts";
@@ -44,6 +45,22 @@ export function sweepCases({ add, addIf }: Cases): void {
     };
     // Less than two sweep intervals: one of them may pass before the worker looks at all.
     await world.until(allDone, "9s");
+  });
+
+  add("what is due in a partition is taken up though more hints wait there than there are slots", async (world) => {
+    const busy = saga("full.busy").step("a", () => pause(world.clock, 1_000));
+    const again = saga("full.again").step("a", {
+      run: ({ attempt }) => {
+        if (attempt === 1) throw new Error("not yet");
+      },
+      retry: { attempts: 2, delay: "1s" },
+    });
+    const node = world.node([busy, again]);
+    node.work({ partitions: { default: { concurrency: 1 } } });
+    await node.engine.start(again, { input: {}, id: "again" });
+    for (const index of range(60)) await node.engine.start(busy, { input: {}, id: `busy-${index}` });
+    await world.ended("again", "15s");
+    for (const index of range(60)) await world.ended(`busy-${index}`);
   });
 
   add("G17 a hundred rows that must wait do not hide the next one", async (world) => {
