@@ -13,6 +13,10 @@ function newer(one: ExecutionRecord, other: ExecutionRecord): ExecutionRecord {
   return one.execution.revision > other.execution.revision ? one : other;
 }
 
+function tryOf({ step, attempt, startedAt }: OpenBranch): string {
+  return `${startedAt} ${attempt} ${step}`;
+}
+
 /** The branches that a turn runs. */
 export class Branches {
   readonly #writing: Writing;
@@ -34,8 +38,10 @@ export class Branches {
     const ended: Ended[] = [];
     this.#opened = null;
     let wake = Promise.withResolvers<void>();
-    // Left as they are: who begins one again would run the same try twice.
-    const unsettled = new Set<string>();
+    // Whatever becomes of them: who begins one again would run the same try twice, also if what is known of the record
+    // should be older than what has been written.
+    const begun = new Set<string>();
+    let unsettled = 0;
     const begin = (branch: OpenBranch) => {
       const own = new OpenAttempt(attempt.token);
       const stop = attempt.onAbort((why) => own.abort(why, `"${branch.step}" is to stop: ${why}`));
@@ -43,7 +49,7 @@ export class Branches {
       void this.#runBranch(own, branch).then((end) => {
         stop();
         running.delete(branch.step);
-        if (end === "unsettled") unsettled.add(branch.step);
+        if (end === "unsettled") unsettled++;
         else if (end !== "written") ended.push(end);
         wake.resolve();
       });
@@ -54,13 +60,12 @@ export class Branches {
         // The last branch was a transaction, and its commit has closed the parallel.
         return { kind: "written", record: writing.record, opened: this.#opened };
       }
-      const isBegun = ({ step: name }: OpenBranch) =>
-        running.has(name) || unsettled.has(name) || ended.some((one) => one.name === name);
-      const opened = (execution.openBranches ?? []).filter((branch) => !isBegun(branch));
+      const opened = (execution.openBranches ?? []).filter((branch) => !begun.has(tryOf(branch)));
       // The commit that opened them may have taken its time.
       const isLate = opened.length > 0 && !(await hasTimeLeft(writing, attempt));
       for (const branch of opened) {
-        if (isLate) unsettled.add(branch.step);
+        begun.add(tryOf(branch));
+        if (isLate) unsettled++;
         else begin(branch);
       }
       const state = parallelState(writing.record, step, clock.now());
@@ -76,7 +81,7 @@ export class Branches {
         cancel?.();
         wake = Promise.withResolvers<void>();
         const isReady = parallelState(writing.record, step, clock.now()).ready.length > 0;
-        if (ended.length === 0 && (running.size === 0 || unsettled.size > 0 || !isReady)) continue;
+        if (ended.length === 0 && (running.size === 0 || unsettled > 0 || !isReady)) continue;
       }
       const ends = ended.splice(0);
       const written = await writing.write(attempt, ends);

@@ -51,6 +51,7 @@ export async function transact(
       if (isOutage(error)) writing.host.outage.note(error);
       const written = await found(writing, attempt, tried);
       if (written !== null) return written;
+      writing.host.gone.throwIfAborted();
       if (isOutage(error)) await writing.rest(failures);
     }
   }
