@@ -57,6 +57,27 @@ Deno.test("the map names what fails, where, how often and since when, and leads 
     assert.equal(map.lines[0]!.steps[0]!.failed, 3);
   }));
 
+Deno.test("everything that the map refers to is there, and the failures of a step lead to what failed there", () =>
+  inWorld(async (world) => {
+    await world.start("waiting");
+    world.charge = fails("HTTP 402");
+    for (const id of ["bad-1", "bad-2"]) await world.start(id);
+    const app = world.console();
+    const html = await (await app.request("/")).text();
+    const hrefs = new Set(
+      Array.from(
+        html.matchAll(/ href="((?:executions|doctor|\?)[^"]*)"/g),
+        ([, href]) => href!.replaceAll("&amp;", "&"),
+      ),
+    );
+    assert.ok(hrefs.size > 5, [...hrefs].join(" "));
+    for (const href of hrefs) assert.equal((await app.request(`/${href}`)).status, 200, href);
+    const failures = [...hrefs].filter((href) => href.includes("error%3A*"));
+    assert.equal(failures.length, 1);
+    const list = await read<ListModel>(world, `/api/${failures[0]}`);
+    assert.deepEqual(list.rows.map(({ id }) => id).sort(), ["bad-1", "bad-2"]);
+  }));
+
 Deno.test("the map draws so many tokens that these and the rest are all that move", () =>
   inWorld(async (world) => {
     world.reserve = () => new Promise(() => {});
