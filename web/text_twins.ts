@@ -35,7 +35,9 @@ export function mapText(model: MapModel): string {
         count(group.occurrences),
         `${group.saga} ${group.step}`,
         `${group.error}: ${oneLine(group.message)}`,
-        `since ${since(group.firstAt, now)}, last ${relative(group.lastAt, now)}`,
+        `since ${since(group.firstAt, now)}${group.mayBeOlder ? " or before" : ""}, last ${
+          relative(group.lastAt, now)
+        }`,
       ]),
     ),
     ...section(
