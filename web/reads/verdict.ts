@@ -59,13 +59,17 @@ function failing({ now, range, groups, counts }: Evidence): Parts {
 }
 
 /**
- * Whether a group of errors may have been there before the range began: what comes as often as it does would hardly have
- * waited for that moment. Its first time is then where the looking began, and moves on with the clock.
+ * Whether a group of errors may have been there before the range began: what comes as often as it does at first would
+ * hardly have waited for that moment. Its first time is then where the looking began, and moves on with the clock.
  */
-export function mayBeOlder(group: Omit<ErrorGroup, "id">, { from, to }: TimeRange): boolean {
-  if (group.attempts < 2) return false;
-  const between = (group.lastAt - group.firstAt) / (group.attempts - 1);
-  return group.firstAt - from <= Math.min(5 * between, (to - from) / 12);
+export function mayBeOlder(
+  { firstAt, series }: Pick<ErrorGroup, "firstAt" | "series">,
+  { from, to }: TimeRange,
+): boolean {
+  const atFirst = series.find((many) => many > 0);
+  if (atFirst === undefined) return false;
+  const between = (to - from) / series.length / atFirst;
+  return firstAt - from <= Math.min(5 * between, (to - from) / 12);
 }
 
 /** Tries that fail and succeed the next time are everyday; so many of one kind are not. */
