@@ -236,7 +236,9 @@ Deno.test("the list filters by every condition, sorts both ways, and pages along
     assert.equal(await ids("q=step:settled"), "o-3,o-2,o-1");
     assert.equal(await ids("q=error:NonRetryable"), "o-4");
     assert.equal(await ids(`q=${encodeURIComponent('error:"HTTP 502"')}`), "o-4");
+    assert.equal(await ids("q=error:HTTP"), "o-4");
     assert.equal(await ids("q=error:TypeError"), "");
+    assert.equal(await ids("q=resource:Order/"), "o-4,o-3,o-2,o-1");
     assert.equal(await ids("q=resource:Order/o-2"), "o-2");
     assert.equal(await ids("q=resource:Order"), "o-4,o-3,o-2,o-1");
     assert.equal(await ids("q=partition:default&limit=1"), "o-4");
@@ -246,6 +248,24 @@ Deno.test("the list filters by every condition, sorts both ways, and pages along
     assert.equal(await ids("q=since:2026-01-31T12:00:15Z"), "o-4,o-3");
     const page = await read<ListModel>(world, "/api/executions?limit=3&sort=started");
     assert.equal(await ids(`limit=3&sort=started&cursor=${encodeURIComponent(page.next!)}`), "o-4");
+  }));
+
+Deno.test("a filter that no store could answer is told on the list, and counts nothing", () =>
+  inWorld(async (world) => {
+    await world.start("o-1");
+    const app = world.console();
+    const deep = Array.from({ length: 21 }, () => "a").join(".");
+    for (
+      const q of ['""', "a".repeat(1_001), "resource:/x", `ctx.${deep}:1`, `ctx.${"a".repeat(1_001)}:1`, "x:"]
+    ) {
+      const asked = new URLSearchParams({ q });
+      const page = await app.request(`/executions?${asked}`);
+      assert.equal(page.status, 400, q);
+      const html = await page.text();
+      assert.match(html, /<h1>Executions<\/h1>.*role="alert">[^<]+<.*The filter could not be understood/s, q);
+      const text = await (await app.request(`/executions.txt?${asked}`)).text();
+      assert.match(text, /^Executions with .*\n[A-Z].+\n/, q);
+    }
   }));
 
 Deno.test("the list works without a script: chips, a field that narrows it, an id that jumps", () =>

@@ -1,7 +1,8 @@
 /** The screens as plain text, for terminals and tickets. */
 
 import type { DoctorModel } from "./view/doctor.tsx";
-import { cappedCount, clock, count, duration, moment, relative, since, stepWords, words } from "./view/format.ts";
+import { clock, count, duration, moment, relative, since, stepWords, words } from "./view/format.ts";
+import { headingOf } from "./view/executions.tsx";
 import { labelOf } from "./view/gantt.tsx";
 import type { DetailModel, ListModel, MapModel, RowModel } from "./view/model.ts";
 import { troubleText } from "./view/troubles.tsx";
@@ -56,7 +57,7 @@ export function mapText(model: MapModel): string {
 /** The list. */
 export function listText(model: ListModel): string {
   return document([
-    `${cappedCount(model.total.count, model.total.isCapped)} executions${model.q === "" ? "" : ` with ${model.q}`}`,
+    `${headingOf(model)}${model.q === "" ? "" : ` with ${oneLine(model.q)}`}`,
     ...(model.problem === null ? [] : [model.problem]),
     ...(model.note === null ? [] : [model.note]),
     "",
