@@ -600,6 +600,20 @@ Deno.test("an unknown execution is not found, on pages and as data", () =>
     }
   }));
 
+Deno.test("nothing in the text twins moves a terminal's cursor, whatever errors and contexts hold", () =>
+  inWorld(async (world) => {
+    const hostile = "before\x1b[2J\x1b]0;title\x07\r\nfailed: x\x9b31m\x7fafter";
+    world.reserve = fails(hostile);
+    await world.start("o-1", { note: hostile });
+    await world.engine.retry("o-1", { reason: hostile, actor: "ann" });
+    await world.clock.advance(10_000);
+    for (const path of ["/map.txt", "/executions.txt", "/executions/o-1/execution.txt", "/doctor.txt"]) {
+      const text = await (await world.console().request(path)).text();
+      assert.deepEqual(text.match(/[^\P{Cc}\n]/gu), null, path);
+      assert.doesNotMatch(text, /^failed: x/m, path);
+    }
+  }));
+
 Deno.test("the text twins say what the screens say", () =>
   inWorld(async (world) => {
     world.charge = fails("HTTP 402\u001b[31m\nno money");

@@ -80,7 +80,7 @@ export function detailText(model: DetailModel): string {
   const { row, now } = model;
   return document([
     `${row.saga} v${row.version}${row.resource === null ? "" : ` for ${row.resource.type}/${row.resource.id}`}`,
-    `${words(row.status)}: ${model.sentence}`,
+    `${words(row.status)}: ${oneLine(model.sentence)}`,
     row.id,
     `as of ${moment(now)} UTC`,
     "",
@@ -114,7 +114,8 @@ export function detailText(model: DetailModel): string {
     ),
     "",
     "Context",
-    model.context.text + (model.context.isCut ? "…" : ""),
+    // JSON has escaped what moves a cursor, but for the controls beyond ASCII.
+    model.context.text.replace(/[\x7f-\x9f]/g, "\ufffd") + (model.context.isCut ? "…" : ""),
   ]);
 }
 
