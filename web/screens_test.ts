@@ -54,6 +54,8 @@ Deno.test("the map names what fails, where, how often and since when, and leads 
     assert.equal(map.counts.failed, 3);
     const list = await read<ListModel>(world, `/api/${map.groups[0]!.href}`);
     assert.deepEqual(list.rows.map(({ id }) => id).sort(), ["bad-1", "bad-2"]);
+    const bulk = await world.console().request(`/bulk?action=retry&q=${encodeURIComponent(list.q)}`);
+    assert.match(await bulk.text(), /Of those with <code>error: NonRetryable: HTTP 502 from shelf # at reserve, since/);
     assert.equal(map.lines[0]!.steps[0]!.failed, 3);
   }));
 

@@ -133,6 +133,12 @@ function Chip({ term, terms, sort }: {
   );
 }
 
+/** A filter as its chips say it; one that is not understood as it is. */
+export function filterWords(q: string): string {
+  const parsed = parseFilter(q);
+  return parsed.kind === "terms" ? parsed.terms.map(chipText).join(", ") : q;
+}
+
 /** The ids of error groups are JSON, and no pleasure to read. */
 function chipText({ key, value }: Term): string {
   if (key === "stalled") return key;
