@@ -127,7 +127,7 @@ export function doctorText({ findings, workers, now }: DoctorModel): string {
     ...table(findings.map(({ isGood, what, detail }) => [isGood ? "works" : "LOOK HERE", what, oneLine(detail)])),
     ...section(
       "Workers",
-      workers.map(({ id, partitions, definitions, seenAt }) => [
+      (workers ?? []).map(({ id, partitions, definitions, seenAt }) => [
         id,
         partitions.join(","),
         definitions.join(","),
