@@ -77,7 +77,10 @@ export type { Row } from "./sql/work.ts";
 export interface PostgresStoreOptions {
   /** Where the database is: `postgres://user:password@host:5432/database?sslmode=require`. */
   readonly url?: string;
-  /** A pool of node-postgres (`pg`) of yours, of three clients at least; `close()` leaves it open. */
+  /**
+   * A pool of node-postgres (`pg`) of yours, of three clients at least; `close()` leaves it open. Listen to its `error`
+   * event: node-postgres ends the process of those who do not when an idle connection is lost.
+   */
   readonly pool?: PgPool;
   /** The `sql` of postgres.js of yours, of three connections at least; `close()` leaves it open. */
   readonly sql?: PostgresJsPool;

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { webConsole } from "../web/mod.ts";
 import type { MapModel } from "../web/view/model.ts";
+import { settingsOf } from "./web_demo/settings.ts";
 import { makeWorld } from "./web_demo/world.ts";
 
 async function mapOf(isHeavy: boolean): Promise<{ map: MapModel; text: string }> {
@@ -60,5 +61,19 @@ Deno.test("web-demo serves the console where PORT and HOST say", async () => {
   } finally {
     child.kill();
     await child.status;
+  }
+});
+
+Deno.test("web-demo says what is wrong with its environment, and what there is", () => {
+  const read = (env: Readonly<Record<string, string>>) => settingsOf((name) => env[name]);
+  assert.deepEqual(read({}), { hostname: "127.0.0.1", port: 9_292, days: 7, isHeavy: false });
+  assert.deepEqual(read({ PORT: "0", HOST: "0.0.0.0", DAYS: "1", HEAVY: "1" }), {
+    hostname: "0.0.0.0",
+    port: 0,
+    days: 1,
+    isHeavy: true,
+  });
+  for (const [name, value] of [["PORT", "abc"], ["PORT", "99999"], ["DAYS", "0"], ["DAYS", "-1"], ["HEAVY", "yes"]]) {
+    assert.match(String(read({ [name!]: value! })), new RegExp(`^Cannot start: ${name} is "${value}"; use `));
   }
 });

@@ -49,7 +49,7 @@ export function webConsole<const D extends readonly AnyDefinition[]>(
   options: ConsoleOptions = {},
 ): ConsoleApp {
   const settings = consoleSettings(options);
-  const queries = queriesOf(engine.store);
+  const queries = queriesOf(engine);
   const assets = assetServer();
   const screens = routes(engine as unknown as Engine, queries, settings);
 

@@ -79,7 +79,7 @@ Deno.test("how long a step takes stands beside how long it took, once there are 
     const late = await (await world.console().request("/")).text();
     assert.match(late, /data-step="reserve".*?class="bay".*?data-step="charge"/s);
     const page = await (await world.console().request("/executions/o-3")).text();
-    assert.match(page, /p50 \d+ ms, p95 \d+ ms/);
+    assert.match(page, /p50 \d+ ms,<\/span> <span>p95 \d+ ms/);
   }));
 
 Deno.test("a trace is a link where one was set up, and never one to a script", () =>

@@ -406,6 +406,16 @@ Deno.test("parameters that make no sense are refused", () =>
     }
   }));
 
+Deno.test("a logger that throws does not keep the console from answering", () =>
+  inWorld(async (world) => {
+    const fails = () => {
+      throw new Error("The disk is full");
+    };
+    const logger = { debug: fails, info: fails, warn: fails, error: fails };
+    const app = world.console({ authorize: fails, logger });
+    assert.equal((await app.request("/")).status, 500);
+  }));
+
 Deno.test("webConsole() says what is wrong with its options, and that it needs queries", () =>
   inWorld((world) => {
     const make = (options: object) => () => webConsole(world.engine, options);
@@ -415,6 +425,8 @@ Deno.test("webConsole() says what is wrong with its options, and that it needs q
     assert.throws(make({ origin: "ops.example.org/x" }), /options.origin/);
     assert.throws(make({ basePath: "workflows" }), /options.basePath is "workflows"; use a path/);
     assert.throws(make({ authorize: true }), /options.authorize is true; use a function/);
+    assert.throws(make({ logger: { error() {} } }), /options.logger is .*; use console, or one like it/);
+    assert.throws(() => webConsole(undefined as never), /options.engine is undefined; use an engine/);
     const { queries: _queries, ...rest } = memoryStore();
     const bare = Object.assign(Object.create(Object.getPrototypeOf(memoryStore())), rest);
     Object.defineProperty(bare, "queries", { value: undefined });

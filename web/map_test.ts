@@ -91,6 +91,27 @@ Deno.test("a group of failures has its first and last time, how often, and a spa
     assert.match(page, /12:00<div class="quiet">\d+ s ago<\/div>/);
   }));
 
+Deno.test("what failed all along is not said to have begun where the range begins", () =>
+  inWorld(async (world) => {
+    world.reserve = () => {
+      throw new NonRetryable("HTTP 502");
+    };
+    const said = async () => {
+      const verdict = (await mapOf(world)).verdict.parts.map(({ text }) => text).join("");
+      const text = await (await world.console().request("/map.txt")).text();
+      const page = await (await world.console().request("/")).text();
+      return [/since [^)]*/.exec(verdict)?.[0], /since .*(?=, last)/.exec(text)?.[0], page.includes(" or before<div")];
+    };
+    for (let made = 0; made < 30; made++) {
+      await world.clock.advance("4m");
+      await world.start(`o-${made}`);
+    }
+    assert.deepEqual(await said(), ["since 13:06 or before", "since 13:06 or before", true]);
+    await world.clock.advance("2h");
+    for (const id of ["again-1", "again-2"]) await world.start(id);
+    assert.deepEqual(await said(), ["since 16:05", "since 16:05", false]);
+  }));
+
 Deno.test("a bulk action has a limit, says so, and names why the others are left out", () =>
   inWorld(async (world) => {
     const ids = Array.from({ length: 505 }, (_, at) => `o-${at}`);

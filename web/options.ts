@@ -3,6 +3,7 @@
 import { flagAt, inside, optionsAt, type Place, refusal, wholeNumberAt } from "../src/definition/check.ts";
 import { type Duration, durationMs } from "../src/definition/duration.ts";
 import type { Json } from "../src/domain/json.ts";
+import { safeLogger } from "../src/engine/safe_logger.ts";
 import type { Logger } from "../src/logger.ts";
 import type { Queries } from "../src/queries.ts";
 import type { Store } from "../src/store.ts";
@@ -119,12 +120,22 @@ export function consoleSettings(options: ConsoleOptions): ConsoleSettings {
       ? 15 * MINUTE_MS
       : durationMs(given.stalledAfter, inside(MAKE, "stalledAfter"), { minMs: 1_000 }),
     traceUrl: traceUrl ?? null,
-    logger: logger ?? console,
+    logger: loggerAt(logger),
   };
 }
 
-/** The queries of a store, without which there is nothing to show. */
-export function queriesOf(store: Store): Queries {
+function loggerAt(logger: Logger = console): Logger {
+  const isLogger = (["debug", "info", "warn", "error"] as const).every((level) =>
+    typeof logger?.[level] === "function"
+  );
+  if (!isLogger) throw refusal(inside(MAKE, "logger"), logger, "use console, or one like it");
+  return safeLogger(logger);
+}
+
+/** The queries of an engine's store, without which there is nothing to show. */
+export function queriesOf(engine: { readonly store: Store }): Queries {
+  const store = (engine as Partial<typeof engine> | null | undefined)?.store;
+  if (store === undefined) throw refusal(inside(MAKE, "engine"), engine, "use an engine");
   if (store.queries !== undefined) return store.queries;
   throw refusal(inside(MAKE, "engine"), store.kind, "its store answers no queries: use one that has `queries`");
 }

@@ -9,7 +9,8 @@ const SECRET =
   /(^|[._\-[\]"])(pass(word|wd|phrase|code)?|pwd|pin|secrets?|tokens?|api_?key|private_?key|authorization|cookie|card(_?(number|no))?|pan|cv[cv]2?|iban)($|[._\-[\]"])/i;
 
 /**
- * Hides the values of names such as `password`, `apiKey` or `cardNumber`, and numbers of cards wherever they stand.
+ * Hides the values of names such as `password`, `apiKey` or `cardNumber`, and values that are the number of a card
+ * whatever their name; not what stands within a longer text.
  * For a `redact` of your own to build on.
  */
 export function redactSecrets(path: string, value: Json): Json {

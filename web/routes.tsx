@@ -19,7 +19,7 @@ import { Renewals } from "./reads/renewals.ts";
 import { slowReads } from "./reads/slow_reads.ts";
 import { ActionForm, keepable } from "./view/action_form.tsx";
 import { BulkNote, BulkScreen } from "./view/bulk.tsx";
-import { DoctorScreen } from "./view/doctor.tsx";
+import { type DoctorModel, DoctorScreen } from "./view/doctor.tsx";
 import { ExecutionScreen } from "./view/execution.tsx";
 import { changesOf } from "./view/changes.ts";
 import { canonical, ExecutionsScreen, PlainField } from "./view/executions.tsx";
@@ -251,16 +251,17 @@ export function routes(engine: Engine, queries: Queries, settings: ConsoleSettin
           <DoctorScreen model={model} />
         </Page>
       ),
+      { status: doctorStatus(model) },
     );
   });
-  app.get(
-    "/doctor.txt",
-    async (context) => await text(context.req.raw, doctorText(await readDoctor(sources, reachedAs(context)))),
-  );
-  app.get(
-    "/doctor.json",
-    async (context) => await json(context.req.raw, await readDoctor(sources, reachedAs(context))),
-  );
+  app.get("/doctor.txt", async (context) => {
+    const model = await readDoctor(sources, reachedAs(context));
+    return await text(context.req.raw, doctorText(model), { status: doctorStatus(model) });
+  });
+  app.get("/doctor.json", async (context) => {
+    const model = await readDoctor(sources, reachedAs(context));
+    return await json(context.req.raw, model, { status: doctorStatus(model) });
+  });
 
   async function missing(context: Context<Env>): Promise<Response> {
     const back = { href: "executions", word: "To the list of executions" };
@@ -288,6 +289,10 @@ export function routes(engine: Engine, queries: Queries, settings: ConsoleSettin
     throw error;
   });
   return app;
+}
+
+function doctorStatus({ workers }: DoctorModel): 200 | 503 {
+  return workers === null ? 503 : 200;
 }
 
 const NO_EXECUTION = "There is no execution with this id";

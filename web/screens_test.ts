@@ -54,7 +54,30 @@ Deno.test("the map names what fails, where, how often and since when, and leads 
     assert.equal(map.counts.failed, 3);
     const list = await read<ListModel>(world, `/api/${map.groups[0]!.href}`);
     assert.deepEqual(list.rows.map(({ id }) => id).sort(), ["bad-1", "bad-2"]);
+    const bulk = await world.console().request(`/bulk?action=retry&q=${encodeURIComponent(list.q)}`);
+    assert.match(await bulk.text(), /Of those with <code>error: NonRetryable: HTTP 502 from shelf # at reserve, since/);
     assert.equal(map.lines[0]!.steps[0]!.failed, 3);
+  }));
+
+Deno.test("everything that the map refers to is there, and the failures of a step lead to what failed there", () =>
+  inWorld(async (world) => {
+    await world.start("waiting");
+    world.charge = fails("HTTP 402");
+    for (const id of ["bad-1", "bad-2"]) await world.start(id);
+    const app = world.console();
+    const html = await (await app.request("/")).text();
+    const hrefs = new Set(
+      Array.from(
+        html.matchAll(/ href="((?:executions|doctor|\?)[^"]*)"/g),
+        ([, href]) => href!.replaceAll("&amp;", "&"),
+      ),
+    );
+    assert.ok(hrefs.size > 5, [...hrefs].join(" "));
+    for (const href of hrefs) assert.equal((await app.request(`/${href}`)).status, 200, href);
+    const failures = [...hrefs].filter((href) => href.includes("error%3A*"));
+    assert.equal(failures.length, 1);
+    const list = await read<ListModel>(world, `/api/${failures[0]}`);
+    assert.deepEqual(list.rows.map(({ id }) => id).sort(), ["bad-1", "bad-2"]);
   }));
 
 Deno.test("the map draws so many tokens that these and the rest are all that move", () =>
@@ -215,7 +238,9 @@ Deno.test("the list filters by every condition, sorts both ways, and pages along
     assert.equal(await ids("q=step:settled"), "o-3,o-2,o-1");
     assert.equal(await ids("q=error:NonRetryable"), "o-4");
     assert.equal(await ids(`q=${encodeURIComponent('error:"HTTP 502"')}`), "o-4");
+    assert.equal(await ids("q=error:HTTP"), "o-4");
     assert.equal(await ids("q=error:TypeError"), "");
+    assert.equal(await ids("q=resource:Order/"), "o-4,o-3,o-2,o-1");
     assert.equal(await ids("q=resource:Order/o-2"), "o-2");
     assert.equal(await ids("q=resource:Order"), "o-4,o-3,o-2,o-1");
     assert.equal(await ids("q=partition:default&limit=1"), "o-4");
@@ -225,6 +250,24 @@ Deno.test("the list filters by every condition, sorts both ways, and pages along
     assert.equal(await ids("q=since:2026-01-31T12:00:15Z"), "o-4,o-3");
     const page = await read<ListModel>(world, "/api/executions?limit=3&sort=started");
     assert.equal(await ids(`limit=3&sort=started&cursor=${encodeURIComponent(page.next!)}`), "o-4");
+  }));
+
+Deno.test("a filter that no store could answer is told on the list, and counts nothing", () =>
+  inWorld(async (world) => {
+    await world.start("o-1");
+    const app = world.console();
+    const deep = Array.from({ length: 21 }, () => "a").join(".");
+    for (
+      const q of ['""', "a".repeat(1_001), "resource:/x", `ctx.${deep}:1`, `ctx.${"a".repeat(1_001)}:1`, "x:"]
+    ) {
+      const asked = new URLSearchParams({ q });
+      const page = await app.request(`/executions?${asked}`);
+      assert.equal(page.status, 400, q);
+      const html = await page.text();
+      assert.match(html, /<h1>Executions<\/h1>.*role="alert">[^<]+<.*The filter could not be understood/s, q);
+      const text = await (await app.request(`/executions.txt?${asked}`)).text();
+      assert.match(text, /^Executions with .*\n[A-Z].+\n/, q);
+    }
   }));
 
 Deno.test("the list works without a script: chips, a field that narrows it, an id that jumps", () =>
@@ -556,6 +599,20 @@ Deno.test("an unknown execution is not found, on pages and as data", () =>
       ]
     ) {
       assert.equal((await app.request(path)).status, 404, path);
+    }
+  }));
+
+Deno.test("nothing in the text twins moves a terminal's cursor, whatever errors and contexts hold", () =>
+  inWorld(async (world) => {
+    const hostile = "before\x1b[2J\x1b]0;title\x07\r\nfailed: x\x9b31m\x7fafter";
+    world.reserve = fails(hostile);
+    await world.start("o-1", { note: hostile });
+    await world.engine.retry("o-1", { reason: hostile, actor: "ann" });
+    await world.clock.advance(10_000);
+    for (const path of ["/map.txt", "/executions.txt", "/executions/o-1/execution.txt", "/doctor.txt"]) {
+      const text = await (await world.console().request(path)).text();
+      assert.deepEqual(text.match(/[^\P{Cc}\n]/gu), null, path);
+      assert.doesNotMatch(text, /^failed: x/m, path);
     }
   }));
 

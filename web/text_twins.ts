@@ -1,7 +1,8 @@
 /** The screens as plain text, for terminals and tickets. */
 
 import type { DoctorModel } from "./view/doctor.tsx";
-import { cappedCount, clock, count, duration, moment, relative, since, stepWords, words } from "./view/format.ts";
+import { clock, count, duration, moment, relative, since, stepWords, words } from "./view/format.ts";
+import { headingOf } from "./view/executions.tsx";
 import { labelOf } from "./view/gantt.tsx";
 import type { DetailModel, ListModel, MapModel, RowModel } from "./view/model.ts";
 import { troubleText } from "./view/troubles.tsx";
@@ -35,7 +36,9 @@ export function mapText(model: MapModel): string {
         count(group.occurrences),
         `${group.saga} ${group.step}`,
         `${group.error}: ${oneLine(group.message)}`,
-        `since ${since(group.firstAt, now)}, last ${relative(group.lastAt, now)}`,
+        `since ${since(group.firstAt, now)}${group.mayBeOlder ? " or before" : ""}, last ${
+          relative(group.lastAt, now)
+        }`,
       ]),
     ),
     ...section(
@@ -54,7 +57,7 @@ export function mapText(model: MapModel): string {
 /** The list. */
 export function listText(model: ListModel): string {
   return document([
-    `${cappedCount(model.total.count, model.total.isCapped)} executions${model.q === "" ? "" : ` with ${model.q}`}`,
+    `${headingOf(model)}${model.q === "" ? "" : ` with ${oneLine(model.q)}`}`,
     ...(model.problem === null ? [] : [model.problem]),
     ...(model.note === null ? [] : [model.note]),
     "",
@@ -77,7 +80,7 @@ export function detailText(model: DetailModel): string {
   const { row, now } = model;
   return document([
     `${row.saga} v${row.version}${row.resource === null ? "" : ` for ${row.resource.type}/${row.resource.id}`}`,
-    `${words(row.status)}: ${model.sentence}`,
+    `${words(row.status)}: ${oneLine(model.sentence)}`,
     row.id,
     `as of ${moment(now)} UTC`,
     "",
@@ -111,7 +114,8 @@ export function detailText(model: DetailModel): string {
     ),
     "",
     "Context",
-    model.context.text + (model.context.isCut ? "…" : ""),
+    // JSON has escaped what moves a cursor, but for the controls beyond ASCII.
+    model.context.text.replace(/[\x7f-\x9f]/g, "\ufffd") + (model.context.isCut ? "…" : ""),
   ]);
 }
 
@@ -123,7 +127,7 @@ export function doctorText({ findings, workers, now }: DoctorModel): string {
     ...table(findings.map(({ isGood, what, detail }) => [isGood ? "works" : "LOOK HERE", what, oneLine(detail)])),
     ...section(
       "Workers",
-      workers.map(({ id, partitions, definitions, seenAt }) => [
+      (workers ?? []).map(({ id, partitions, definitions, seenAt }) => [
         id,
         partitions.join(","),
         definitions.join(","),

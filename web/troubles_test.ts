@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { Hono } from "hono";
-import { Engine } from "../mod.ts";
+import { Engine, SagaError } from "../mod.ts";
 import { inWorld, type TestWorld } from "./fixtures/world.ts";
 import { webConsole } from "./mod.ts";
 
@@ -55,6 +55,28 @@ Deno.test("nothing is said of what is on its way where that cannot be read", () 
       assert.match(page, /\? moving/);
     } finally {
       world.store.queries!.inProgress = inProgress;
+    }
+  }));
+
+Deno.test("the doctor looks at what it can where the store does not answer, and says so of the store", () =>
+  inWorld(async (world) => {
+    const { now } = world.store;
+    const fails = (error: Error) => {
+      world.store.now = () => Promise.reject(error);
+    };
+    try {
+      fails(new SagaError("store_unavailable", 'Cannot use the database "x": it is gone'));
+      const text = await world.console().request("/doctor.txt");
+      assert.equal(text.status, 503);
+      assert.match(await text.text(), /LOOK HERE +Store +Cannot use the database "x": it is gone\nworks +Exchange /);
+      fails(new Error("password of the database"));
+      const page = await world.console().request("/doctor");
+      assert.equal(page.status, 503);
+      const html = await page.text();
+      assert.match(html, /One part needs you.*something went wrong, see the log.*mounted at.*Could not be read/s);
+      assert.doesNotMatch(html, /password|No worker is alive/);
+    } finally {
+      world.store.now = now;
     }
   }));
 

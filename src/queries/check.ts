@@ -311,9 +311,11 @@ function errorOf(value: unknown): ErrorFilter {
       throw invalidQuery("filter.error.group", given.group, "use the id of a group, as it is");
     }
   }
-  if (Object.keys(filter).length === 0) throw invalidQuery("filter.error", value, "give class, text or group");
   if (given.from !== undefined) filter.from = instant("filter.error.from", given.from);
   if (given.to !== undefined) filter.to = instant("filter.error.to", given.to);
+  if (Object.keys(filter).length === 0) {
+    throw invalidQuery("filter.error", value, "give class, text, group, from or to");
+  }
   return filter;
 }
 

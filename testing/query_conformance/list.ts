@@ -359,6 +359,8 @@ function errors(add: AddQueryCase): void {
     assert.deepEqual(await foundBy(queries, { error: { class: "E", from: T0 + 1, to: T0 + 2 } }), ["first", "last"]);
     assert.deepEqual(await foundBy(queries, { error: { text: "x", from: T0 + 2 } }), ["after"]);
     assert.deepEqual(await foundBy(queries, { error: { text: "x", to: T0 + 1 } }), ["before"]);
+    assert.deepEqual(await foundBy(queries, { error: { from: T0 + 1, to: T0 + 2 } }), ["first", "last"]);
+    assert.deepEqual(await foundBy(queries, { saga: "no such saga", error: { from: T0 + 1 } }), []);
   });
 
   add("list() knows classes and messages that are long or strange", async ({ first, queries }) => {

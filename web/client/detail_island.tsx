@@ -5,7 +5,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ActionForm, keepable } from "../view/action_form.tsx";
 import { ExecutionScreen } from "../view/execution.tsx";
 import { executionHref } from "../view/href.ts";
-import type { ActionModel, DetailModel } from "../view/model.ts";
+import type { ActionModel, DetailModel, WayStep } from "../view/model.ts";
 import { wayAt } from "../view/way.ts";
 import { Refresher } from "./refresher.ts";
 import { Replay } from "./replay.tsx";
@@ -39,6 +39,9 @@ export function DetailIsland({ first }: { readonly first: DetailModel }): VNode 
       setPace(seconds);
       refresher.pace(seconds);
     }), []);
+  const way = at === null ? model.way : wayAt(model.way, model.attempts, at);
+  const place = placeOn(way);
+  useEffect(() => showPlace(place), [place]);
   const live = {
     interval,
     now: model.now,
@@ -52,7 +55,7 @@ export function DetailIsland({ first }: { readonly first: DetailModel }): VNode 
       );
     },
     replay: <Replay attempts={model.attempts} at={at} move={setAt} />,
-    way: at === null ? model.way : wayAt(model.way, model.attempts, at),
+    way,
     said,
   };
   return (
@@ -71,6 +74,22 @@ export function DetailIsland({ first }: { readonly first: DetailModel }): VNode 
       )}
     </>
   );
+}
+
+/** Where on its line an execution is or came to grief; -1 for nowhere in particular. */
+function placeOn(way: readonly WayStep[]): number {
+  const now = way.findIndex(({ isNow }) => isNow);
+  return now >= 0 ? now : way.findIndex(({ mark }) => mark === "failed" || mark === "compensation_failed");
+}
+
+/** A line may be longer than the page is wide: what it is about is brought into view, and the page stays where it is. */
+function showPlace(place: number): void {
+  const line = document.querySelector<HTMLElement>(".way");
+  const step = line?.children[place];
+  if (line === null || step === undefined) return;
+  const [around, within] = [line.getBoundingClientRect(), step.getBoundingClientRect()];
+  if (within.left >= around.left && within.right <= around.right) return;
+  line.scrollLeft += within.left - around.left - (around.width - within.width) / 2;
 }
 
 function ActionDialog({ action, model, close }: {

@@ -2,6 +2,7 @@
 
 import type { VNode } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { valueOfClass } from "../view/error_value.ts";
 import { FILTER_KEYS, STATUSES, termText } from "../view/filter.ts";
 
 interface Names {
@@ -142,7 +143,7 @@ function valuesOf(key: string, names: Names | null, saga: string | undefined): r
     case "resource":
       return names?.resourceTypes ?? [];
     case "error":
-      return names?.errorClasses ?? [];
+      return (names?.errorClasses ?? []).map(valueOfClass);
     default:
       return [];
   }

@@ -4,6 +4,7 @@ import { decodeErrorGroup } from "../../src/domain/error_group.ts";
 import type { Json } from "../../src/domain/json.ts";
 import type { Status } from "../../src/domain/record.ts";
 import type { ErrorFilter, ExecutionFilter } from "../../src/queries.ts";
+import { errorValue } from "../view/error_value.ts";
 import { parseFilter, type Term, valueOf } from "../view/filter.ts";
 import { RANGES } from "../view/model.ts";
 
@@ -23,6 +24,8 @@ export function conditionsOf(text: string, { now, redact }: Reading): Conditions
   const parsed = parseFilter(text);
   if (parsed.kind === "problem") return parsed;
   const { terms } = parsed;
+  const impossible = terms.find((term) => !isPossible(term));
+  if (impossible !== undefined) return problem(impossibleText(impossible));
   const value = (key: string) => valueOf(terms, key);
   const from = timeOf(value("since"), now);
   const to = timeOf(value("until"), now);
@@ -54,28 +57,35 @@ export function conditionsOf(text: string, { now, redact }: Reading): Conditions
   return { kind: "filter", filter, terms };
 }
 
-/** A group of errors as a value of `error:`, in words. */
-export function errorWords(value: string): string {
-  const group = decodeErrorGroup(value);
-  return group === null ? value : [group.errorClass, group.message].filter((part) => part !== "").join(": ");
-}
-
 function errorOf(value: string): ErrorFilter {
   if (value === "*") return {};
   if (decodeErrorGroup(value) !== null) return { group: value };
-  const named = /^([A-Za-z_$][\w$.]*)(?:: (.+))?$/s.exec(value);
-  if (named === null) return { text: value };
-  return { class: named[1]!, ...(named[2] === undefined ? {} : { text: named[2] }) };
+  return errorValue(value);
 }
 
 function resourceOf(value: string | undefined): ExecutionFilter["resource"] {
   if (value === undefined) return undefined;
   const slash = value.indexOf("/");
+  // The completion ends with the slash: without an id behind it, all of the type are meant.
+  if (slash === value.length - 1) return { type: value.slice(0, -1) };
   return slash < 0 ? { type: value } : { type: value.slice(0, slash), id: value.slice(slash + 1) };
 }
 
 function contextOf(term: Term | undefined): ExecutionFilter["context"] {
   return term === undefined ? undefined : { path: term.key.split(".").slice(1), value: term.value };
+}
+
+/** What a store can be asked for. Groups of errors are longer than names; nothing has a NUL or half a surrogate pair. */
+function isPossible({ key, value }: Term): boolean {
+  const isGroup = key === "error" && decodeErrorGroup(value) !== null;
+  return value.length <= (isGroup ? 4_000 : 1_000) && !value.includes("\0") && value.isWellFormed() &&
+    key.length <= 1_000 && key.split(".").length <= 21 && !(key === "resource" && value.startsWith("/"));
+}
+
+function impossibleText({ key }: Term): string {
+  if (key === "resource") return 'The condition "resource:" takes Type or Type/id, of at most 1,000 characters';
+  if (key.startsWith("ctx.")) return 'The condition "ctx." takes at most 20 keys, and 1,000 characters';
+  return `The condition "${key}:" takes a text of at most 1,000 characters`;
 }
 
 /** What is not shown must not be found out by searching either. */

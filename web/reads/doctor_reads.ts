@@ -1,6 +1,7 @@
 /** Looks after the parts that executions need. */
 
 import type { EngineHealth } from "../../src/engine/views.ts";
+import { statusOf } from "../answer.ts";
 import type { ConsoleSettings } from "../options.ts";
 import { age, count } from "../view/format.ts";
 import type { DoctorModel, Finding } from "../view/doctor.tsx";
@@ -16,11 +17,29 @@ export interface Reached {
   readonly base: string;
 }
 
-/** Checks everything that can be checked from here. */
-export async function readDoctor(
-  { engine, queries, settings }: Sources,
-  reached: Reached,
-): Promise<DoctorModel> {
+/** Checks everything that can be checked from here; without the store, what needs none. */
+export async function readDoctor(sources: Sources, reached: Reached): Promise<DoctorModel> {
+  try {
+    return await readAll(sources, reached);
+  } catch (error) {
+    const { engine, settings } = sources;
+    settings.logger.error(`The console's doctor could not read everything: ${error}`);
+    const { exchange } = await engine.health();
+    const detail = statusOf(error) === null ? "something went wrong, see the log" : (error as Error).message;
+    return {
+      now: Date.now(),
+      findings: [
+        { isGood: false, what: "Store", detail },
+        { isGood: exchange.ok, what: "Exchange", detail: exchange.detail },
+        addressFinding(reached, settings),
+        originFinding(reached.request, settings),
+      ],
+      workers: null,
+    };
+  }
+}
+
+async function readAll({ engine, queries, settings }: Sources, reached: Reached): Promise<DoctorModel> {
   const asked = Date.now();
   const now = await engine.store.now();
   const answered = Date.now();

@@ -40,7 +40,7 @@ import { rowMark } from "./row.ts";
 import type { SlowReads } from "./slow_reads.ts";
 import type { Sources } from "./sources.ts";
 import { type Standing, StandingReader } from "./standing.ts";
-import { verdictOf } from "./verdict.ts";
+import { mayBeOlder, verdictOf } from "./verdict.ts";
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
@@ -191,6 +191,7 @@ export function mapReads(
     const linked = groups.answer.groups.map((group) => ({
       ...group,
       href: groupHref(group, groups.span.from, groups.span.to),
+      mayBeOlder: mayBeOlder(group, groups.span),
     }));
     const counts = headlineOf(inProgress, throughput);
     return {
@@ -403,7 +404,7 @@ function failedIn({ failed, compensationFailed }: ThroughputBucket): number {
   return failed + compensationFailed;
 }
 
-function groupModel(group: ErrorGroup & { readonly href: string }): GroupModel {
+function groupModel(group: ErrorGroup & Pick<GroupModel, "href" | "mayBeOlder">): GroupModel {
   return {
     saga: group.sagaName,
     step: group.step,
@@ -412,6 +413,7 @@ function groupModel(group: ErrorGroup & { readonly href: string }): GroupModel {
     message: group.sample?.message ?? group.message,
     occurrences: group.attempts,
     firstAt: Math.round(group.firstAt),
+    mayBeOlder: group.mayBeOlder,
     lastAt: Math.round(group.lastAt),
     spark: group.series,
     href: group.href,

@@ -1,6 +1,6 @@
 /** Whether anything needs the person who looks, in one sentence. */
 
-import type { ErrorGroup } from "../../src/queries.ts";
+import type { ErrorGroup, TimeRange } from "../../src/queries.ts";
 import { count, since } from "../view/format.ts";
 import { termsHref } from "../view/href.ts";
 import { type Headline, type LineModel, type Range, RANGES, type Verdict } from "../view/model.ts";
@@ -11,7 +11,7 @@ export interface Evidence {
   readonly range: Range;
   readonly counts: Headline;
   readonly lines: readonly LineModel[];
-  readonly groups: readonly (ErrorGroup & { readonly href: string })[];
+  readonly groups: readonly (ErrorGroup & { readonly href: string; readonly mayBeOlder: boolean })[];
   /** Partitions in which something is in progress and that no live worker serves. */
   readonly unserved: readonly string[];
   /** What could not be read. */
@@ -49,13 +49,27 @@ function failing({ now, range, groups, counts }: Evidence): Parts {
   const error = [worst.errorClass, worst.message].filter((part) => part !== "").join(": ");
   // What has been quiet for a twelfth of the range is over, whatever it has left behind.
   const isOver = now - worst.lastAt > RANGES[range] / 12;
-  const from = since(worst.firstAt, now);
+  const from = since(worst.firstAt, now) + (worst.mayBeOlder ? " or before" : "");
   const when = isOver ? `${from} to ${since(worst.lastAt, now)}` : `since ${from}`;
   const verb = isOver ? "failed" : "fails";
   return [
     { text: `${worst.sagaName} ${verb} at ${worst.step}`, href: worst.href },
     { text: `, ${count(worst.attempts)} in ${WORDS[range]} (${shortened(error)}, ${when}). `, href: null },
   ];
+}
+
+/**
+ * Whether a group of errors may have been there before the range began: what comes as often as it does at first would
+ * hardly have waited for that moment. Its first time is then where the looking began, and moves on with the clock.
+ */
+export function mayBeOlder(
+  { firstAt, series }: Pick<ErrorGroup, "firstAt" | "series">,
+  { from, to }: TimeRange,
+): boolean {
+  const atFirst = series.find((many) => many > 0);
+  if (atFirst === undefined) return false;
+  const between = (to - from) / series.length / atFirst;
+  return firstAt - from <= Math.min(5 * between, (to - from) / 12);
 }
 
 /** Tries that fail and succeed the next time are everyday; so many of one kind are not. */

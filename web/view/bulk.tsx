@@ -1,6 +1,7 @@
 /** Retrying or compensating many: what would be done, before it is done. */
 
 import type { ComponentChildren, VNode } from "preact";
+import { filterWords } from "./executions.tsx";
 import { count, plural, relative, since, words } from "./format.ts";
 import { executionHref, query } from "./href.ts";
 import { State } from "./mark.tsx";
@@ -28,7 +29,7 @@ export function BulkScreen({ model, children }: BulkProps): VNode {
             : (
               <>
                 {"Of those with "}
-                <code>{model.q}</code>
+                <code>{filterWords(model.q)}</code>
                 {". "}
               </>
             )}

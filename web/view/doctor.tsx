@@ -11,16 +11,18 @@ export interface Finding {
   readonly detail: string;
 }
 
-/** All that was checked. */
+/** All that was checked; `workers` is null where the store could not be read. */
 export interface DoctorModel {
   readonly now: number;
   readonly findings: readonly Finding[];
-  readonly workers: readonly {
-    readonly id: string;
-    readonly partitions: readonly string[];
-    readonly definitions: readonly string[];
-    readonly seenAt: number;
-  }[];
+  readonly workers:
+    | readonly {
+      readonly id: string;
+      readonly partitions: readonly string[];
+      readonly definitions: readonly string[];
+      readonly seenAt: number;
+    }[]
+    | null;
 }
 
 /** The page. */
@@ -49,28 +51,30 @@ export function DoctorScreen({ model }: { readonly model: DoctorModel }): VNode 
       </div>
       <section class="panel" aria-labelledby="workers">
         <h2 id="workers">Workers</h2>
-        {model.workers.length === 0 ? <p class="quiet">No worker is alive.</p> : (
-          <table class="cards workers">
-            <thead>
-              <tr>
-                <th>Name</th>
-                <th>Partitions</th>
-                <th>Knows</th>
-                <th class="num">Seen</th>
-              </tr>
-            </thead>
-            <tbody>
-              {model.workers.map(({ id, partitions, definitions, seenAt }) => (
-                <tr key={id}>
-                  <td>{id}</td>
-                  <td class="partitions">{partitions.join(", ")}</td>
-                  <td class="wide quiet">{definitions.join(", ")}</td>
-                  <td class="num">{relative(seenAt, model.now)}</td>
+        {model.workers === null || model.workers.length === 0
+          ? <p class="quiet">{model.workers === null ? "Could not be read." : "No worker is alive."}</p>
+          : (
+            <table class="cards workers">
+              <thead>
+                <tr>
+                  <th>Name</th>
+                  <th>Partitions</th>
+                  <th>Knows</th>
+                  <th class="num">Seen</th>
                 </tr>
-              ))}
-            </tbody>
-          </table>
-        )}
+              </thead>
+              <tbody>
+                {model.workers.map(({ id, partitions, definitions, seenAt }) => (
+                  <tr key={id}>
+                    <td>{id}</td>
+                    <td class="partitions">{partitions.join(", ")}</td>
+                    <td class="wide quiet">{definitions.join(", ")}</td>
+                    <td class="num">{relative(seenAt, model.now)}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          )}
       </section>
       <p class="row quiet">
         For a ticket:

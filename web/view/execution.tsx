@@ -232,9 +232,11 @@ function AttemptTable({ attempts, now }: { readonly attempts: readonly AttemptMo
             </td>
             <td class="num">
               {row.durationMs === null ? `${age(now - row.startedAt)} so far` : duration(row.durationMs)}
-              {row.timing === null
-                ? null
-                : <div class="quiet">{`p50 ${duration(row.timing.p50)}, p95 ${duration(row.timing.p95)}`}</div>}
+              {row.timing === null ? null : (
+                <div class="quiet">
+                  <span>{`p50 ${duration(row.timing.p50)},`}</span> <span>{`p95 ${duration(row.timing.p95)}`}</span>
+                </div>
+              )}
             </td>
             <td class="wide">
               <Outcome row={row} now={now} />

@@ -2,6 +2,7 @@
 
 import type { ComponentChildren, VNode } from "preact";
 import { cappedCount, count, duration, roughly, since, stepWords } from "./format.ts";
+import { valueOfClass } from "./error_value.ts";
 import { filterText, parseFilter, type Term, termText, withTerm } from "./filter.ts";
 import { Freshness, type Live } from "./freshness.tsx";
 import { executionHref, listHref, query } from "./href.ts";
@@ -43,11 +44,10 @@ export function ExecutionsScreen({ model, live, field, bulk }: ListProps): VNode
   const parsed = parseFilter(model.q);
   const terms = parsed.kind === "terms" ? parsed.terms : [];
   const now = live?.now ?? model.now;
-  const total = cappedCount(model.total.count, model.total.isCapped);
   return (
     <>
       <div class="head">
-        <h1>{model.total.count === 1 && !model.total.isCapped ? "1 execution" : `${total} executions`}</h1>
+        <h1>{headingOf(model)}</h1>
         <Freshness asOf={model.now} live={live} />
       </div>
       <div class="toolbar">
@@ -92,6 +92,14 @@ export function ExecutionsScreen({ model, live, field, bulk }: ListProps): VNode
   );
 }
 
+/** How many there are; of a filter that is not understood nobody knows. */
+export function headingOf({ total, problem }: ListModel): string {
+  if (problem !== null) return "Executions";
+  return total.count === 1 && !total.isCapped
+    ? "1 execution"
+    : `${cappedCount(total.count, total.isCapped)} executions`;
+}
+
 /** A filter that is not understood, for the field: there it can be mended. */
 export function notUnderstood(q: string): string {
   return parseFilter(q).kind === "terms" ? "" : q;
@@ -123,6 +131,12 @@ function Chip({ term, terms, sort }: {
       <a href={listHref(others, sort === "-started" ? "" : sort)} aria-label={`Remove ${chipText(term)}`}>×</a>
     </span>
   );
+}
+
+/** A filter as its chips say it; one that is not understood as it is. */
+export function filterWords(q: string): string {
+  const parsed = parseFilter(q);
+  return parsed.kind === "terms" ? parsed.terms.map(chipText).join(", ") : q;
 }
 
 /** The ids of error groups are JSON, and no pleasure to read. */
@@ -300,7 +314,7 @@ function ErrorCell(
   const whole = [row.errorClass, row.error].filter(Boolean).join(": ");
   return row.errorClass === null ? <span title={whole}>{whole}</span> : (
     <span title={whole}>
-      <a href={to("error", row.errorClass)}>{row.errorClass}</a>
+      <a href={to("error", valueOfClass(row.errorClass))}>{row.errorClass}</a>
       {row.error === null || row.error === "" ? null : <span class="quiet">{` ${row.error}`}</span>}
     </span>
   );

@@ -21,7 +21,7 @@ export const FILTER_KEYS: readonly { readonly key: string; readonly means: strin
   { key: "saga", means: "name of the saga or workflow" },
   { key: "status", means: "where it is in its life" },
   { key: "step", means: "the step reached, or with error: the step that failed" },
-  { key: "error", means: "class of an error, or class: message" },
+  { key: "error", means: "class of an error, part of its message, or class: message" },
   { key: "resource", means: "Type or Type/id" },
   { key: "partition", means: "lane of work" },
   { key: "since", means: "1h, 24h, 7d, or a time in UTC" },
@@ -88,7 +88,7 @@ function partsOf(text: string): readonly string[] {
 function termOf(part: string): Term | string {
   if (part === "stalled") return { key: "stalled", value: "" };
   const colon = part.indexOf(":");
-  if (colon <= 0) return { key: "id", value: unquoted(part) };
+  if (colon <= 0) return unquoted(part) === "" ? 'An id is missing: "" is none' : { key: "id", value: unquoted(part) };
   const key = part.slice(0, colon);
   const value = unquoted(part.slice(colon + 1));
   if (!SIMPLE.has(key) && !/^ctx\.[^\s".]+(\.[^\s".]+)*$/.test(key)) {

@@ -37,6 +37,7 @@ Deno.test("parseFilter() says what is wrong and what there is", () => {
   assert.match(problem("stauts:failed"), /no condition "stauts:"; use saga, status/);
   assert.match(problem("status:broken"), /no status "broken"; use running/);
   assert.match(problem("saga:"), /"saga:" needs a value/);
+  assert.match(problem('""'), /An id is missing/);
   assert.match(problem(Array.from({ length: 21 }, (_, at) => `ctx.a${at}:1`).join(" ")), /at most 20/);
 });
 

@@ -247,7 +247,7 @@ function Groups({ groups, now, range, trouble }: {
                     <Spark values={group.spark} />
                   </td>
                   <td class="num">
-                    {since(group.firstAt, now)}
+                    {`${since(group.firstAt, now)}${group.mayBeOlder ? " or before" : ""}`}
                     <div class="quiet">{relative(group.lastAt, now)}</div>
                   </td>
                 </tr>

@@ -117,7 +117,10 @@ export interface GroupModel {
   readonly error: string;
   readonly message: string;
   readonly occurrences: number;
+  /** Of those in the range. */
   readonly firstAt: number;
+  /** Those of the range do not tell when it began. */
+  readonly mayBeOlder: boolean;
   readonly lastAt: number;
   readonly spark: readonly number[];
   readonly href: string;
