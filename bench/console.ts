@@ -6,7 +6,6 @@
 
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { setTimeout as delay } from "node:timers/promises";
 import type { Queries } from "../src/queries.ts";
 import { type Clock, systemClock } from "../src/clock.ts";
 import type { Store } from "../src/store.ts";
@@ -122,18 +121,21 @@ function allowanceOf({ store }: ConsoleOptions): number {
 }
 
 async function measure(
-  { name, barMs: bar, pauseMs, ask }: ApiQuestion,
+  { name, barMs: bar, prepare, ask }: ApiQuestion,
   options: ConsoleOptions,
 ): Promise<void> {
   const { store, executions, rounds } = options;
   const barMs = bar * allowanceOf(options);
-  for (let round = 0; round < Math.min(10, rounds); round++) await ask(round);
+  for (let round = 0; round < Math.min(10, rounds); round++) {
+    await prepare?.();
+    await ask(round);
+  }
   const times: number[] = [];
   for (let round = 0; round < rounds; round++) {
+    await prepare?.();
     const begin = performance.now();
     await ask(round);
     times.push(performance.now() - begin);
-    if (pauseMs !== undefined) await delay(pauseMs);
   }
   const value = rounded(quantile(times, 0.95));
   const line = {

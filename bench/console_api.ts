@@ -1,8 +1,10 @@
 /** What the console's pages ask for, over HTTP as they ask it: the answer as a whole, and how many bytes it takes. */
 
+import { pause, systemClock } from "../src/clock.ts";
 import { Engine } from "../src/engine/engine.ts";
 import type { Store } from "../src/store.ts";
 import { webConsole } from "../web/mod.ts";
+import { renewed } from "../web/reads/renewals.ts";
 import { changed, digestsOf } from "../web/view/changes.ts";
 import { termsHref } from "../web/view/href.ts";
 import type { MapModel, RefreshModel } from "../web/view/model.ts";
@@ -11,8 +13,8 @@ import type { MapModel, RefreshModel } from "../web/view/model.ts";
 export interface ApiQuestion {
   readonly name: string;
   readonly barMs: number;
-  /** Between two rounds, so that what a refresh leaves behind to be read is read before the next. */
-  readonly pauseMs?: number;
+  /** What comes before it is asked, and is not measured. */
+  prepare?(): Promise<unknown>;
   ask(round: number): Promise<unknown>;
 }
 
@@ -43,8 +45,8 @@ export interface ApiSources {
 
 const PACKED = { headers: { "accept-encoding": "gzip" } };
 const REFRESHES = 60;
-/** A page asks every five seconds. This is much less, and enough. */
-const PAUSE_MS = 250;
+/** Between two refreshes. A page asks every five seconds; this is much less. */
+const PAUSE_MS = 100;
 
 /** The console in front of a store, asked by a page that is refreshed every five seconds. */
 export function consoleApi({ store, ids, cursors, group, tick }: ApiSources): ConsoleApi {
@@ -66,7 +68,7 @@ export function consoleApi({ store, ids, cursors, group, tick }: ApiSources): Co
   const map = (range: string): ApiQuestion => ({
     name: `api.map.${range}`,
     barMs: 60,
-    pauseMs: PAUSE_MS,
+    prepare: settled,
     ask: async () => void (tick(), await get(`/api/map?range=${range}`)),
   });
   const page = pageOf(app, tick);
@@ -92,7 +94,12 @@ export function consoleApi({ store, ids, cursors, group, tick }: ApiSources): Co
       map("1h"),
       map("24h"),
       map("7d"),
-      { name: "api.recent", barMs: 25, pauseMs: PAUSE_MS, ask: () => page.refresh() },
+      {
+        name: "api.recent",
+        barMs: 25,
+        prepare: async () => (await settled(), await page.prepare()),
+        ask: () => page.ask(),
+      },
     ],
     sizes: [
       { name: "api.recent.changed", barBytes: 4_096, largest: () => largest(REFRESHES, () => page.refresh()) },
@@ -100,6 +107,12 @@ export function consoleApi({ store, ids, cursors, group, tick }: ApiSources): Co
     ],
     close: async () => await engine.close(),
   };
+}
+
+/** In five seconds, what a refresh has left behind to be read is long read. */
+async function settled(): Promise<void> {
+  await renewed();
+  await pause(systemClock, PAUSE_MS);
 }
 
 async function largest(times: number, ask: () => Promise<number>): Promise<number> {
@@ -112,7 +125,7 @@ async function largest(times: number, ask: () => Promise<number>): Promise<numbe
 function pageOf(app: ReturnType<typeof webConsole>, tick: () => number) {
   let map: MapModel | null = null;
 
-  async function ask(query: Readonly<Record<string, string>>, headers: HeadersInit) {
+  async function ask(query: Readonly<Record<string, string>>, headers: HeadersInit): Promise<Answered> {
     const response = await app.request(`/api/recent?${new URLSearchParams(query)}`, { headers });
     const bytes = new Uint8Array(await response.arrayBuffer());
     return { response, bytes };
@@ -130,13 +143,29 @@ function pageOf(app: ReturnType<typeof webConsole>, tick: () => number) {
     return { range: "1h", since, replay_from: String(page.now - 3_000), have: digestsOf(page).slice(0, 4_000) };
   }
 
-  async function refresh(): Promise<number> {
-    const page = await open();
-    const { response, bytes } = await ask(queryOf(page), PACKED.headers);
-    if (response.status !== 200) throw new Error(`Cannot measure a refresh: it answers ${response.status}`);
-    const { now, map: changes } = JSON.parse(await unpacked(response, bytes)) as RefreshModel;
-    map = { ...changed(page, changes)!, now };
+  let query: Readonly<Record<string, string>> = {};
+  let answered: Answered | null = null;
+
+  /** Takes in what was answered, and makes out what to ask for next. */
+  async function prepare(): Promise<void> {
+    if (map !== null && answered !== null) {
+      const { now, map: changes } = JSON.parse(await unpacked(answered)) as RefreshModel;
+      map = { ...changed(map, changes)!, now };
+      answered = null;
+    }
+    query = queryOf(await open());
+  }
+
+  async function askAgain(): Promise<number> {
+    answered = await ask(query, PACKED.headers);
+    const { response: { status }, bytes } = answered;
+    if (status !== 200) throw new Error(`Cannot measure a refresh: it answers ${status}`);
     return bytes.length;
+  }
+
+  async function refresh(): Promise<number> {
+    await prepare();
+    return await askAgain();
   }
 
   /** Head and body of the answer when nothing has changed in between. */
@@ -149,10 +178,16 @@ function pageOf(app: ReturnType<typeof webConsole>, tick: () => number) {
     return [...response.headers].reduce((size, [name, value]) => size + name.length + value.length + 4, bytes.length);
   }
 
-  return { refresh, unchanged };
+  return { prepare, ask: askAgain, refresh, unchanged };
 }
 
-async function unpacked(response: Response, bytes: Uint8Array<ArrayBuffer>): Promise<string> {
+/** An answer, and its bytes on the line. */
+interface Answered {
+  readonly response: Response;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+async function unpacked({ response, bytes }: Answered): Promise<string> {
   if (response.headers.get("content-encoding") !== "gzip") return new TextDecoder().decode(bytes);
   return await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
 }

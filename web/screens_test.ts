@@ -137,6 +137,10 @@ Deno.test("the map draws tokens in three lanes, those that go back on a rail, an
     assert.equal(new Set(lanes).size, 3);
     const [, rail] = /class="rail"[^>]* y1="(\d+)"/.exec(page)!;
     assert.match(page, new RegExp(`class="token compensating"[^>]* y="${rail}"`));
+    assert.equal(
+      page.match(/<a href="[^"]*stalled[^"]*" aria-label="stalled"[^>]*><svg class="token stalled"/g)?.length,
+      1,
+    );
     const map = await read<MapModel>(world, "/map.json");
     assert.equal(map.lines.find(({ saga }) => saga === "orders.checkout")!.steps[0]!.stalled, 1);
     assert.deepEqual(map.waiting.map(({ id }) => id), ["lonely"]);

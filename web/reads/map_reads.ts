@@ -360,7 +360,6 @@ function tokensOf(step: InProgressStep | undefined): readonly TokenModel[] {
   return step.tokens.flatMap(({ id, activity, enteredAt }): TokenModel[] => {
     // Microseconds cannot be seen, and take a third of what a token takes on the line.
     const at = Math.round(enteredAt);
-    if (activity === "stalled") return [{ id, state: "stalled", at }];
     if (activity !== "running" && activity !== "compensating" && activity !== "retrying") return [];
     return [{ id, state: step.direction === "execute" ? "running" : "compensating", at }];
   });

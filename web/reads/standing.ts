@@ -4,8 +4,8 @@ import type { Activity, InProgress, Queries } from "../../src/queries.ts";
 
 const OLDEST = 4;
 const SAMPLE = 8;
-/** What is a token on the line. The others stand there as a number, and must not take the place of those that move. */
-const DRAWN: readonly Activity[] = ["running", "compensating", "retrying", "stalled"];
+/** What is a token on the line. What stands still is drawn from its number, and must not take the place of those. */
+const DRAWN: readonly Activity[] = ["running", "compensating", "retrying"];
 
 /** What is in progress, and the time that it is of. */
 export interface Standing {

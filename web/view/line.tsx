@@ -5,7 +5,7 @@ import { count, duration, stepWords } from "./format.ts";
 import { executionHref, termsHref } from "./href.ts";
 import { Mark, type MarkName } from "./mark.tsx";
 import type { LineModel, StepModel, TokenModel } from "./model.ts";
-import { LANE_STEP, LANE_TOP, LATE_AT, MEDIAN_AT, placeOf, RAIL_Y, shownAt, TRACK_Y } from "./position.ts";
+import { END_AT, LANE_STEP, LANE_TOP, LATE_AT, MEDIAN_AT, placeOf, RAIL_Y, shownAt, TRACK_Y } from "./position.ts";
 import { TOKEN_SHAPES } from "./token_shapes.ts";
 
 const LANES = 3;
@@ -90,6 +90,7 @@ function Step({ step, saga, now, range }: StepProps): VNode {
         {backward.map((token, at) => (
           <Token key={token.id} token={token} step={step} now={now} at={at} of={backward.length} />
         ))}
+        {lanes(step.stalled).map((lane) => <Stalled key={lane} href={stalledHref(saga, step.name)} lane={lane} />)}
         <g class="ghosts" />
       </svg>
       <div class="foot">
@@ -104,7 +105,7 @@ function Step({ step, saga, now, range }: StepProps): VNode {
           name="stalled"
           value={step.stalled}
           word="stalled"
-          href={`${termsHref({ saga, step: step.name, stalled: "" })}`}
+          href={stalledHref(saga, step.name)}
         />
         <Tag
           name="blocked"
@@ -127,6 +128,26 @@ function Step({ step, saga, now, range }: StepProps): VNode {
       </div>
     </div>
   );
+}
+
+/** The lanes that so many fill at one place; more would lie on top of each other. */
+function lanes(number: number): readonly number[] {
+  return Array.from({ length: Math.min(number, LANES) }, (_, lane) => lane);
+}
+
+/** What is stalled stands at the end of its step, by its number. */
+function Stalled({ href, lane }: { readonly href: string; readonly lane: number }): VNode {
+  return (
+    <a href={href} aria-label="stalled" tabindex={-1}>
+      <svg class="token stalled" x={`${END_AT}%`} y={LANE_TOP + lane * LANE_STEP}>
+        <path d={TOKEN_SHAPES.stalled} />
+      </svg>
+    </a>
+  );
+}
+
+function stalledHref(saga: string, step: string): string {
+  return termsHref({ saga, step, stalled: "" });
 }
 
 function failedHref(saga: string, step: string, range: string): string {

@@ -87,7 +87,7 @@ export interface StepModel {
 /** An execution on the map. */
 export interface TokenModel {
   readonly id: string;
-  readonly state: "running" | "compensating" | "stalled";
+  readonly state: "running" | "compensating";
   /** When it came to this step, by the server's clock. */
   readonly at: number;
 }
