@@ -35,11 +35,11 @@ export function runTests(args: readonly string[]): Promise<TestRun> {
 const SANITIZED = ["--sanitize-ops", "--sanitize-resources"];
 
 /**
- * What runs at the same time: most suites wait for a database or a broker most of the time, and none of them meets
- * another one in a table or a queue. The last lane has whatever the others have not, and all that talk to RabbitMQ, since
- * some of them change its settings for a while.
+ * What runs at the same time: most suites wait for a database, a broker or a browser most of the time, and none of them
+ * meets another one in a table or a queue. The last lane has whatever the others have not, and all that talk to RabbitMQ,
+ * since some of them change its settings for a while.
  */
-const LANES: readonly (readonly string[])[] = [["stores"], ["testing"], ["--ignore=stores,testing"]];
+const LANES: readonly (readonly string[])[] = [["stores", "web"], ["testing"], ["--ignore=stores,testing,web"]];
 
 async function allLanes(dir: string): Promise<Tally> {
   const last = LANES.length - 1;
