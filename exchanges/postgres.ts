@@ -173,7 +173,8 @@ class PostgresExchange implements Exchange {
     const desk = this.#up;
     if (desk === null || !isSendable(hint)) return false;
     const { mail, members } = desk;
-    await members.refresh();
+    // Whoever knows its definition may just have come: what is passed on goes by who is there now.
+    await members.refresh(unknownTo.length > 0 ? 0 : undefined);
     const tried = new Set(unknownTo);
     for (let offers = 0; offers < MAX_OFFERS; offers++) {
       const pid = members.pick(hint.partition, tried);

@@ -55,9 +55,9 @@ export class Members {
     return this.#of(partition).length;
   }
 
-  /** Reads again who consumes what, if that was long ago. Never rejects. */
-  refresh(): Promise<void> {
-    if (this.#clock.now() < this.#readAt + FRESH_MS) return Promise.resolve();
+  /** Reads again who consumes what, if that was so long ago. Never rejects. */
+  refresh(freshMs = FRESH_MS): Promise<void> {
+    if (this.#clock.now() < this.#readAt + freshMs) return Promise.resolve();
     this.#reading ??= this.#read().catch(() => {}).finally(() => this.#reading = null);
     return this.#reading;
   }
