@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { pause, systemClock } from "../../src/clock.ts";
 import pg from "pg";
 import { changeOf } from "../../src/domain/change.ts";
 import type { Store } from "../../src/store.ts";
@@ -126,24 +127,35 @@ withPostgres("the plans of PostgreSQL's statements", () => {
   });
 
   Deno.test("commit() of a step in the middle touches no index: its updates are heap-only", async () => {
-    const { schema, drop } = await freshSchema();
-    const store = postgresStore({ url: inSchema(schema), poolSize: 3 });
-    await store.migrate();
-    let rows = Array.from({ length: 50 }, (_, at) => anExecution({ id: `${at}`, owner: "worker-1/a" }));
-    await store.insert(rows);
-    for (const step of ["charge", "ship", "mail"]) {
-      const changes = rows.map((row) =>
-        changeOf(row, { currentStep: step, owner: `worker-1/${step}`, wakeAt: row.wakeAt! + 1_000, context: { step } })
-      );
-      await store.commit(changes);
-      rows = changes.map(({ execution }) => execution);
+    // Four versions of fifty rows would take three times as many pages if any of them had to leave its page. A snapshot
+    // that another suite of this database has open keeps old versions there as well, for a while.
+    let pages = await pagesAfterSteps();
+    for (let again = 0; pages > 4 && again < 20; again++) {
+      await pause(systemClock, 300);
+      pages = await pagesAfterSteps();
     }
-    const [used] = await store.transaction(({ tx }) =>
-      tx.query("select count(distinct (ctid::text::point)[0])::int as pages from saga_executions")
-    );
-    // Four versions of fifty rows would take three times as many if any of them had to leave its page.
-    assert.ok(Number(used!.pages) <= 4, `${used!.pages} pages`);
-    await store.close();
-    await drop();
+    assert.ok(pages <= 4, `${pages} pages`);
   });
 });
+
+/** How many pages fifty executions take after three steps. */
+async function pagesAfterSteps(): Promise<number> {
+  const { schema, drop } = await freshSchema();
+  const store = postgresStore({ url: inSchema(schema), poolSize: 3 });
+  await store.migrate();
+  let rows = Array.from({ length: 50 }, (_, at) => anExecution({ id: `${at}`, owner: "worker-1/a" }));
+  await store.insert(rows);
+  for (const step of ["charge", "ship", "mail"]) {
+    const changes = rows.map((row) =>
+      changeOf(row, { currentStep: step, owner: `worker-1/${step}`, wakeAt: row.wakeAt! + 1_000, context: { step } })
+    );
+    await store.commit(changes);
+    rows = changes.map(({ execution }) => execution);
+  }
+  const [used] = await store.transaction(({ tx }) =>
+    tx.query("select count(distinct (ctid::text::point)[0])::int as pages from saga_executions")
+  );
+  await store.close();
+  await drop();
+  return Number(used!.pages);
+}
