@@ -173,9 +173,10 @@ class PostgresExchange implements Exchange {
     const desk = this.#up;
     if (desk === null || !isSendable(hint)) return false;
     const { mail, members } = desk;
-    // Whoever knows its definition may just have come: what is passed on goes by who is there now.
-    await members.refresh(unknownTo.length > 0 ? 0 : undefined);
+    await members.refresh();
     const tried = new Set(unknownTo);
+    // Whoever knows its definition may just have come: nothing is given up by what was read a second ago.
+    if (unknownTo.length > 0 && members.pick(hint.partition, tried) === null) await members.refresh(0);
     for (let offers = 0; offers < MAX_OFFERS; offers++) {
       const pid = members.pick(hint.partition, tried);
       if (pid === null) return false;
