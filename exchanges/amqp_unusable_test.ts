@@ -85,6 +85,8 @@ if (await hasBroker("messages over RabbitMQ that nobody can use")) {
     await broker.put(broker.queue(), new Uint8Array(5 * 1024 * 1024).fill(120));
     await exchange.publish([hint("neighbour")]);
     await until(async () => await broker.ready(broker.errorQueue()) === 1, "it is put aside");
+    // The broker has it before its sender hears of that, and says so.
+    await until(() => lines.length > 0 && received.length > 0, "it is told of, and the neighbour is handed over");
     assert.deepEqual(received, ["neighbour"]);
     assert.equal((await broker.take(broker.errorQueue()))?.content.length, 5 * 1024 * 1024);
     const why = "malformed: its 5242880 bytes are more than the 65536 of a hint";
