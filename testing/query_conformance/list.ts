@@ -347,6 +347,30 @@ function errors(add: AddQueryCase): void {
     assert.deepEqual(await foundBy(queries, { step: "charge" }), ["stands there"]);
   });
 
+  add("list() takes no other step for the one that failed, whatever is in names and messages", async (stores) => {
+    const { first, queries } = stores;
+    const end = ',"charge","execute"]';
+    const there = failed("E", "x", { stepName: "charge" });
+    await arrange(
+      first,
+      { execution: { id: "forward" }, attempts: [there] },
+      { execution: { id: "back" }, attempts: [{ ...there, direction: "compensate" }] },
+      { execution: { id: "message" }, attempts: [failed("E", end, { stepName: "ship" })] },
+      { execution: { id: "class" }, attempts: [failed(end, "x", { stepName: "ship" })] },
+      { execution: { id: "longer" }, attempts: [failed("E", "x", { stepName: "recharge" })] },
+      { execution: { id: "quoted" }, attempts: [failed("E", "x", { stepName: '","charge' })] },
+      { execution: { id: "ended" }, attempts: [failed("E", "x", { stepName: end })] },
+      { execution: { id: "saga", sagaName: "charge" }, attempts: [failed("E", "x", { stepName: "ship" })] },
+      { execution: { id: "direction" }, attempts: [failed("E", "x", { stepName: "execute" })] },
+    );
+    const foundAt = (step: string) => foundBy(queries, { step, error: { from: T0 } });
+    assert.deepEqual(await foundAt("charge"), ["back", "forward"]);
+    assert.deepEqual(await foundAt('","charge'), ["quoted"]);
+    assert.deepEqual(await foundAt(end), ["ended"]);
+    assert.deepEqual(await foundAt("execute"), ["direction"]);
+    assert.deepEqual(await foundAt("ship"), ["class", "message", "saga"]);
+  });
+
   add("list() looks for errors within a range, its beginning included, its end not", async ({ first, queries }) => {
     const at = (finishedAt: number) => [failed("E", "x", { startedAt: T0, finishedAt })];
     await arrange(

@@ -33,6 +33,10 @@ for (const kind of KINDS) {
         assert.deepEqual(rows.map((row) => row.id), ["old"]);
         const byClass = await store.queries!.list({ now: T0, filter: { error: { class: "HttpError" } } });
         assert.deepEqual(byClass.rows.map((row) => row.id), ["old"]);
+        const byStep = await store.queries!.list({ now: T0, filter: { step: "failed", error: range } });
+        assert.deepEqual(byStep.rows.map((row) => row.id), ["old"]);
+        const byOther = await store.queries!.list({ now: T0, filter: { step: "succeeded", error: range } });
+        assert.deepEqual(byOther.rows, []);
         await store.close();
       }));
   });
