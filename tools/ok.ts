@@ -8,8 +8,8 @@ import { concludeTests, denoTest, runTests } from "./run_tests.ts";
 interface Stage {
   readonly name: string;
   readonly what: string;
-  /** Stages without tests count as one. */
-  run(): Promise<Tally>;
+  /** Stages without tests count as one. Given are the names of the stages before it. */
+  run(before: readonly string[]): Promise<Tally>;
 }
 
 const STAGES: readonly Stage[] = [
@@ -31,7 +31,7 @@ const STAGES: readonly Stage[] = [
   {
     name: "test",
     what: "all tests, the package under Node included",
-    run: async () => concludeTests(await runTests([])),
+    run: async (before) => concludeTests(await runTests([], { isChecked: before.includes("check") })),
   },
 ];
 
@@ -56,10 +56,11 @@ async function main(args: readonly string[]): Promise<number> {
 
   const report: string[] = [];
   let total = EMPTY_TALLY;
-  for (const stage of STAGES.filter(({ name }) => args.length === 0 || args.includes(name))) {
+  const stages = STAGES.filter(({ name }) => args.length === 0 || args.includes(name));
+  for (const [index, stage] of stages.entries()) {
     console.log(`\n── ${stage.name}: ${stage.what}`);
     const begin = performance.now();
-    const tally = await stage.run();
+    const tally = await stage.run(stages.slice(0, index).map(({ name }) => name));
     const seconds = ((performance.now() - begin) / 1_000).toFixed(1);
     report.push(`${tally.failed === 0 ? "ok    " : "FAILED"}  ${stage.name.padEnd(10)}${seconds.padStart(7)} s`);
     console.log(report.at(-1));

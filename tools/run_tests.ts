@@ -18,15 +18,18 @@ export interface TestRun {
   readonly leftOut: readonly Suite[];
 }
 
-/** Runs the tests, or those that the arguments for `deno test` choose. */
-export function runTests(args: readonly string[]): Promise<TestRun> {
+/** Runs the tests, or those that the arguments for `deno test` choose; their types, too, unless they are checked. */
+export function runTests(
+  args: readonly string[],
+  { isChecked = false }: { readonly isChecked?: boolean } = {},
+): Promise<TestRun> {
   return withTempDir(async (dir) => {
     const leftOutFile = `${dir}/left_out`;
     await Deno.writeTextFile(leftOutFile, "");
     Deno.env.set(LEFT_OUT_FILE, leftOutFile);
 
     const tally = args.length === 0
-      ? await allLanes(dir)
+      ? await allLanes(dir, isChecked ? ["--no-check"] : [])
       : await denoTest([...SANITIZED, ...args], `${dir}/report.xml`);
     return { tally, leftOut: readLeftOut(leftOutFile) };
   });
@@ -41,10 +44,10 @@ const SANITIZED = ["--sanitize-ops", "--sanitize-resources"];
  */
 const LANES: readonly (readonly string[])[] = [["stores", "web"], ["testing"], ["--ignore=stores,testing,web"]];
 
-async function allLanes(dir: string): Promise<Tally> {
+async function allLanes(dir: string, options: readonly string[]): Promise<Tally> {
   const last = LANES.length - 1;
   const tallies = await Promise.all(LANES.map(async (lane, index) => {
-    const tally = await denoTest([...SANITIZED, ...lane], `${dir}/report_${index}.xml`, {
+    const tally = await denoTest([...SANITIZED, ...options, ...lane], `${dir}/report_${index}.xml`, {
       isShownAtOnce: index === last,
     });
     return index === last ? addTallies(tally, await nodeCheck()) : tally;
