@@ -9,15 +9,11 @@ import {
   withPostgres,
 } from "../stores/fixtures/postgres.ts";
 import { memoryStore } from "../stores/memory.ts";
-import { everyThird } from "../tools/suites.ts";
 import { engineConformance, type EngineStores } from "../testing/engine_conformance.ts";
 import { hasBroker, TestBroker } from "./fixtures/broker.ts";
 
-const NAME = "the engine over RabbitMQ";
-
-if (await hasBroker(NAME)) {
-  // All cases run with PostgreSQL beneath.
-  engineConformance(everyThird(NAME, (name, run) => Deno.test(`engine over RabbitMQ: ${name}`, run)), {
+if (await hasBroker("the engine over RabbitMQ")) {
+  engineConformance((name, run) => Deno.test(`engine over RabbitMQ: ${name}`, run), {
     openStore: connected((clock) => {
       const store = memoryStore({ clock });
       return Promise.resolve({ store, close: () => store.close() });

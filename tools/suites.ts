@@ -36,22 +36,6 @@ export function describeLeftOut({ name, needs, turnOn }: Suite): string {
   return `left out: ${name} (needs ${needs}; ${turnOn})`;
 }
 
-/**
- * Registers every third case of a suite, and says so; all of them with `LEVERET_EVERY_CASE=1`. For suites whose cases
- * all run elsewhere on the same store, and that are long.
- */
-export function everyThird(name: string, register: Register): Register {
-  if (Deno.env.get("LEVERET_EVERY_CASE") === "1") return register;
-  console.log(`${name}: every third case (LEVERET_EVERY_CASE=1 runs all)`);
-  let count = 0;
-  return (...args) => {
-    if (count++ % 3 === 0) register(...args);
-  };
-}
-
-/** Registers a case of a suite. */
-type Register = (name: string, run: () => Promise<void>) => void;
-
 /** Whether a suite that is left out counts as a failure. */
 export function allRequired(): boolean {
   return Deno.env.get("LEVERET_REQUIRE_ALL") === "1" || Deno.env.get("CI") === "true";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { describeLeftOut, everyThird, leaveOut, LEFT_OUT_FILE, readLeftOut } from "./suites.ts";
+import { describeLeftOut, leaveOut, LEFT_OUT_FILE, readLeftOut } from "./suites.ts";
 
 const SUITE = { name: "the store on PostgreSQL", needs: "PostgreSQL", turnOn: "set LEVERET_POSTGRES_URL" };
 
@@ -25,19 +25,3 @@ Deno.test("describeLeftOut() says what is needed and what turns it on", () => {
     "left out: the store on PostgreSQL (needs PostgreSQL; set LEVERET_POSTGRES_URL)",
   );
 });
-
-for (const [every, expected] of [["0", ["a", "d", "g"]], ["1", ["a", "b", "c", "d", "e", "f", "g"]]] as const) {
-  Deno.test(`everyThird() registers ${expected.length} of 7 cases with LEVERET_EVERY_CASE=${every}`, () => {
-    const before = Deno.env.get("LEVERET_EVERY_CASE");
-    Deno.env.set("LEVERET_EVERY_CASE", every);
-    try {
-      const names: string[] = [];
-      const register = everyThird("a suite of a test", (name) => names.push(name));
-      for (const name of "abcdefg") register(name, () => Promise.resolve());
-      assert.deepEqual(names, expected);
-    } finally {
-      if (before === undefined) Deno.env.delete("LEVERET_EVERY_CASE");
-      else Deno.env.set("LEVERET_EVERY_CASE", before);
-    }
-  });
-}

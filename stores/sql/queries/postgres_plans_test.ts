@@ -57,6 +57,13 @@ withPostgres("the plans of PostgreSQL's queries", () => {
       assert.deepEqual([...new Set(alone)].toSorted(), indexes);
     });
   }
+
+  Deno.test("postgres: the query for failures of a step looks at no attempt for its step", async () => {
+    const { url } = await (filled ??= fill());
+    const nodes = await nodesOf(url, CONSOLE_QUESTIONS["failures of a step"]!);
+    const ways = nodes.filter((node) => node["Index Name"] === "saga_step_attempts_failed");
+    assert.deepEqual([...new Set(ways.map((node) => node["Node Type"]))], ["Index Only Scan"]);
+  });
 });
 
 /** How the statements of a question are run, in sessions as a user's pool has them. */
