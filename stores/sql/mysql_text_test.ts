@@ -49,9 +49,10 @@ withMysql("texts on MySQL", () => {
 
   Deno.test("literal() keeps every double", async () => {
     const numbers = fc.sample(fc.double({ noNaN: true, noDefaultInfinity: true }), 200).filter((n) => n !== 0);
+    // As texts: the driver's own reading of doubles is not exact.
     const [row] = await query(
-      `select ${numbers.map((n, index) => `cast(${literal(n)} as double) as c${index}`).join(", ")}`,
+      `select ${numbers.map((n, index) => `concat(cast(${literal(n)} as double), '') as c${index}`).join(", ")}`,
     );
-    assert.deepEqual(Object.values(row!), numbers);
+    assert.deepEqual(Object.values(row!).map(Number), numbers);
   });
 });
