@@ -2,8 +2,10 @@
 
 import assert from "node:assert/strict";
 import { Engine, saga } from "../mod.ts";
-import type { Exchange } from "../src/exchange.ts";
+import type { Exchange, HandlerAnswer, Hint } from "../src/exchange.ts";
 import { memoryStore } from "../stores/memory.ts";
+import { virtualClock } from "../testing/virtual_clock.ts";
+import type { RabbitNode } from "../tools/servers/rabbit_node.ts";
 import { TestBroker } from "./fixtures/broker.ts";
 import { assertEffects, Fleet, LATE, SOON } from "./fixtures/engines.ts";
 import { withOwnBroker } from "./fixtures/own_broker.ts";
@@ -15,6 +17,12 @@ const HEARTBEAT = "?heartbeat=2";
 const publishDeadlineMs = 1_000;
 /** A start that waited for the broker would take as long as that is away; this is what a busy machine may add. */
 const SLOWEST_MS = publishDeadlineMs + 4_000;
+
+const forever = new AbortController().signal;
+
+function hint(executionId: string): Hint {
+  return { executionId, epoch: 1, partition: "default", step: "charge", direction: "execute" };
+}
 
 /** An exchange that notes the executions whose hints it hands to consumers. */
 function noting(exchange: Exchange): { readonly exchange: Exchange; readonly handed: string[] } {
@@ -87,6 +95,22 @@ async function throughTrouble(
   await fleet.close();
 }
 
+/** Channels that are opened from now on give a consumer so long to acknowledge, and look twice a second. */
+async function setPatience(node: RabbitNode, ms: number): Promise<void> {
+  const setting = `application:set_env(rabbit, consumer_timeout, ${ms})`;
+  await node.control("eval", `${setting}, application:set_env(rabbit, channel_tick_interval, 500).`);
+}
+
+/** The channels that are opened in `work` have to be that quick. */
+async function withPatience(node: RabbitNode, ms: number, work: () => Promise<void>): Promise<void> {
+  await setPatience(node, ms);
+  try {
+    await work();
+  } finally {
+    await setPatience(node, 1_800_000);
+  }
+}
+
 await withOwnBroker("a RabbitMQ node that stands still, or runs out of memory or patience", (node) => {
   Deno.test(`G14 a broker that is frozen for ${FROZEN_MS / 1_000} s holds up no start, and consumers return by themselves`, () =>
     throughTrouble(node().url, {
@@ -106,9 +130,7 @@ await withOwnBroker("a RabbitMQ node that stands still, or runs out of memory or
     }));
 
   Deno.test("G07 a broker that loses its patience with a step that takes longer disturbs neither it nor others", async () => {
-    // Channels that are opened from now on give a consumer a second to acknowledge, and look twice in it.
-    const setting = "application:set_env(rabbit, consumer_timeout, 1000)";
-    await node().control("eval", `${setting}, application:set_env(rabbit, channel_tick_interval, 500).`);
+    await setPatience(node(), 1_000);
     await using broker = await TestBroker.open(node().url);
     const { exchange, handed } = noting(broker.exchange());
     const store = memoryStore();
@@ -135,5 +157,57 @@ await withOwnBroker("a RabbitMQ node that stands still, or runs out of memory or
     assert.deepEqual([runs, attempts], [1, [[1, "succeeded"]]]);
     await Promise.all([web!.close(), worker!.close()]);
     await store.close();
+  });
+
+  Deno.test("amqpExchange() consumes again after the broker lost its patience with a handler", async () => {
+    await using broker = await TestBroker.open(node().url);
+    const clock = virtualClock();
+    const held = Promise.withResolvers<HandlerAnswer>();
+    const received: string[] = [];
+    // The exchange's time stands still, so nothing is acknowledged after a minute.
+    const exchange = broker.exchange({ clock });
+    const sender = broker.exchange();
+    await withPatience(node(), 1_000, async () => {
+      await exchange.consume("default", ({ executionId }) => {
+        received.push(executionId);
+        return executionId === "slow" ? held.promise : Promise.resolve("done");
+      }, { concurrency: 2, signal: forever });
+      await sender.publish([hint("slow")]);
+      await until(() => received.length === 1, "it is being handled");
+      await until(async () => (await sender.depth("default"))?.ready === 1, "the channel is closed, the hint is back");
+    });
+    await until(async () => {
+      await clock.advance("1s");
+      return received.length >= 2;
+    }, "it consumes again");
+    await sender.publish([hint("quick")]);
+    held.resolve("done");
+    await until(() => received.includes("quick"), "other hints arrive");
+    await until(async () => (await sender.depth("default"))?.ready === 0, "nothing is left");
+  });
+
+  Deno.test("amqpExchange() never tries the broker's patience: a step may take as long as it likes", async () => {
+    await using broker = await TestBroker.open(node().url);
+    const clock = virtualClock();
+    const held = Promise.withResolvers<HandlerAnswer>();
+    const received: string[] = [];
+    const exchange = broker.exchange({ clock });
+    const sender = broker.exchange();
+    await withPatience(node(), 2_000, async () => {
+      await exchange.consume("default", ({ executionId }) => {
+        received.push(executionId);
+        return executionId === "slow" ? held.promise : Promise.resolve("done");
+      }, { concurrency: 2, signal: forever });
+      await sender.publish([hint("slow")]);
+      await until(() => received.length === 1, "it is being handled");
+      await clock.advance("60s");
+      const begin = performance.now();
+      await until(() => performance.now() > begin + 4_000, "twice the broker's patience");
+    });
+    await clock.advance("1s");
+    await sender.publish([hint("quick")]);
+    await until(() => received.includes("quick"), "other hints arrive");
+    assert.deepEqual(received, ["slow", "quick"]);
+    held.resolve("done");
   });
 });

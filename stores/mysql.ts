@@ -56,7 +56,14 @@ import { Readiness } from "./sql/readiness.ts";
 import { optionChecks } from "./sql/store_options.ts";
 import type { Work } from "./sql/work.ts";
 
-export type { MysqlCast, MysqlClient, MysqlColumn, MysqlPool, MysqlPromisePool, MysqlQuery } from "./sql/mysql_connection.ts";
+export type {
+  MysqlCast,
+  MysqlClient,
+  MysqlColumn,
+  MysqlPool,
+  MysqlPromisePool,
+  MysqlQuery,
+} from "./sql/mysql_connection.ts";
 
 /** What a MySQL store can be told. Either a `url` or a `pool`. */
 export interface MysqlStoreOptions {

@@ -5,7 +5,8 @@ import { mysqlStore } from "./mysql.ts";
 
 const KILLS = 100;
 const POOL_SIZE = 3;
-const EXECUTIONS = 150;
+/** More than are done before the last kill. */
+const EXECUTIONS = 400;
 
 /** The connections that the server has to a database, but for the one that asks and those that it is ending. */
 async function connectionsTo(database: string): Promise<readonly number[]> {
@@ -51,7 +52,7 @@ withMysql("kills of MySQL connections", () => {
     const store = mysqlStore({ url, poolSize: POOL_SIZE });
     const silent = () => {};
     const logger = { debug: silent, info: silent, warn: silent, error: silent };
-    const engine = new Engine({ store, definitions: [checkout], logger, redeliverAfter: "1s", sweepInterval: "500ms" });
+    const engine = new Engine({ store, definitions: [checkout], logger, redeliverAfter: "1s", sweepInterval: "100ms" });
     const worker = engine.work({ partitions: { default: { concurrency: 20 } } });
 
     let mostConnections = 0;

@@ -6,7 +6,7 @@
  */
 
 import config from "../deno.json" with { type: "json" };
-import { run, runDeno, withTempDir } from "./process.ts";
+import { run, runDeno, show, withTempDir } from "./process.ts";
 import { leaveOut, type Suite } from "./suites.ts";
 import { describeTally, EMPTY_TALLY, type Tally, tallyOf } from "./tally.ts";
 
@@ -20,7 +20,6 @@ const SUITE: Suite = {
 
 /** Runs the check; where no Node can be had, it is left out. */
 export function nodeCheck(): Promise<Tally> {
-  console.log(`\nPacking the package and running it under Node ${NODE_VERSION}`);
   return withTempDir(async (dir) => {
     const tarball = `${dir}/saga.tgz`;
     const packed = await runDeno(["pack", "--allow-dirty", "--output", tarball], { capture: true });
@@ -53,7 +52,8 @@ export function nodeCheck(): Promise<Tally> {
       "--test-reporter=junit",
       `--test-reporter-destination=${report}`,
     ];
-    const { ok } = await run(node, ["--test", ...reporters, "*.ts"], { cwd: project });
+    const { ok, output } = await run(node, ["--test", ...reporters, "*.ts"], { cwd: project, capture: true });
+    await show(`\nThe package under Node ${NODE_VERSION}\n${output}`);
     return tallyOf(await Deno.readTextFile(report).catch(() => null), ok);
   });
 }

@@ -53,3 +53,18 @@ export async function withTempDir<T>(use: (dir: string) => Promise<T>): Promise<
     await Deno.remove(dir, { recursive: true });
   }
 }
+
+/** Writes in pieces: whoever reads may be slow, and a pipe that is full and does not block refuses more. */
+export async function show(text: string): Promise<void> {
+  const bytes = new TextEncoder().encode(text);
+  for (let begin = 0; begin < bytes.length;) {
+    try {
+      begin += Deno.stdout.writeSync(bytes.subarray(begin, begin + PIECE));
+    } catch (error) {
+      if (!(error instanceof Deno.errors.WouldBlock)) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  }
+}
+
+const PIECE = 4_096;

@@ -7,7 +7,7 @@
 
 import { tmpdir } from "node:os";
 import { nodeCheck } from "./node_check.ts";
-import { runDeno, withTempDir } from "./process.ts";
+import { runDeno, show, withTempDir } from "./process.ts";
 import { findPrograms, SERVER_PROGRAMS, type ServerKind } from "./servers/programs.ts";
 import { allRequired, describeLeftOut, LEFT_OUT_FILE, readLeftOut, type Suite } from "./suites.ts";
 import { addTallies, describeTally, EMPTY_TALLY, type Tally, tallyOf } from "./tally.ts";
@@ -29,7 +29,7 @@ export function runTests(
     Deno.env.set(LEFT_OUT_FILE, leftOutFile);
 
     const tally = args.length === 0
-      ? await allLanes(dir, isChecked ? ["--no-check"] : [])
+      ? await allParts(dir, isChecked ? ["--no-check"] : [])
       : await denoTest([...SANITIZED, ...args], `${dir}/report.xml`);
     return { tally, leftOut: readLeftOut(leftOutFile) };
   });
@@ -37,22 +37,45 @@ export function runTests(
 
 const SANITIZED = ["--sanitize-ops", "--sanitize-resources"];
 
-/**
- * What runs at the same time: most suites wait for a database, a broker or a browser most of the time, and none of them
- * meets another one in a table or a queue. The last lane has whatever the others have not, and all that talk to RabbitMQ,
- * since some of them change its settings for a while.
- */
-const LANES: readonly (readonly string[])[] = [["stores", "web"], ["testing"], ["--ignore=stores,testing,web"]];
+/** A part of the tests that meets no other one: in no table, no queue, and no setting of a server. */
+interface Part {
+  readonly name: string;
+  run(dir: string, options: readonly string[]): Promise<Tally>;
+}
 
-async function allLanes(dir: string, options: readonly string[]): Promise<Tally> {
-  const last = LANES.length - 1;
-  const tallies = await Promise.all(LANES.map(async (lane, index) => {
-    const tally = await denoTest([...SANITIZED, ...options, ...lane], `${dir}/report_${index}.xml`, {
-      isShownAtOnce: index === last,
-    });
-    return index === last ? addTallies(tally, await nodeCheck()) : tally;
+/** Those that take longest come first, so that none of them is left alone at the end. */
+const PARTS: readonly Part[] = [
+  denoPart("stores", ["stores"]),
+  denoPart("exchanges", ["exchanges"]),
+  denoPart("testing", ["testing"]),
+  denoPart("web", ["web"]),
+  denoPart("tools", ["tools"]),
+  { name: "node", run: () => nodeCheck() },
+  denoPart("others", ["--ignore=stores,exchanges,testing,web,tools"]),
+];
+
+/** How many run at the same time: most wait for a database, a broker or a browser most of the time. */
+const AT_ONCE = 3;
+
+async function allParts(dir: string, options: readonly string[]): Promise<Tally> {
+  const waiting = [...PARTS];
+  let total = EMPTY_TALLY;
+  await Promise.all(Array.from({ length: AT_ONCE }, async () => {
+    for (let part = waiting.shift(); part !== undefined; part = waiting.shift()) {
+      const tally = await part.run(dir, options);
+      total = addTallies(total, tally);
+    }
   }));
-  return tallies.reduce(addTallies, EMPTY_TALLY);
+  return total;
+}
+
+/** Only one of those that run at the same time shows what it writes as it comes. */
+function denoPart(name: string, args: readonly string[]): Part {
+  return {
+    name,
+    run: (dir, options) =>
+      denoTest([...SANITIZED, ...options, ...args], `${dir}/report_${name}.xml`, { isShownAtOnce: name === "stores" }),
+  };
 }
 
 /**
@@ -78,21 +101,6 @@ export async function denoTest(
   const report = await Deno.readTextFile(reportFile).catch(() => null);
   return tallyOf(report, ok);
 }
-
-/** In pieces: whoever reads may be slow, and a pipe that is full and does not block refuses more. */
-async function show(text: string): Promise<void> {
-  const bytes = new TextEncoder().encode(text);
-  for (let begin = 0; begin < bytes.length;) {
-    try {
-      begin += Deno.stdout.writeSync(bytes.subarray(begin, begin + PIECE));
-    } catch (error) {
-      if (!(error instanceof Deno.errors.WouldBlock)) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
-  }
-}
-
-const PIECE = 4_096;
 
 /** This machine, and wherever the variables say that a service is. */
 function serviceHosts(): Set<string> {
