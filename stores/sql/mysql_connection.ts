@@ -46,6 +46,7 @@ export type MysqlCast = (column: MysqlColumn, next: () => unknown) => unknown;
 
 /** A column of a row that has come, as `mysql2` gives it to who makes a value of it. */
 export interface MysqlColumn {
+  /** Its type, as MySQL calls it: `DOUBLE`, `LONGLONG`. */
   readonly type: string;
   /** Its text; null if there is no value. */
   string(): string | null;

@@ -105,6 +105,7 @@ export function startCases({ add, addIf }: Cases): void {
         node: { sweepInterval: "10m" },
         start: { at: kind === "a Date" ? new Date(at) : at },
       });
+      await world.settle();
       assert.equal((await node.engine.explain(id)).kind, "start_planned");
       await world.ended(id, "2h");
       assert.deepEqual(ran, [at]);

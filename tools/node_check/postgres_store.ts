@@ -15,16 +15,13 @@ if (!isThere) {
   const schema = `leveret_${randomUUID().slice(0, 8)}`;
   const options = encodeURIComponent(`-c search_path=${schema} -c synchronous_commit=off`);
   await run(`create schema ${schema}`);
+  const openStore = () => postgresStore({ url: `${url}?options=${options}`, poolSize: 3 });
   const migrator = openStore();
   await migrator.migrate();
   await migrator.close();
   after(() => run(`drop schema ${schema} cascade`));
 
-  function openStore() {
-    return postgresStore({ url: `${url}?options=${options}`, poolSize: 3 });
-  }
-
-  function open() {
+  const open = () => {
     const [first, second] = [openStore(), openStore()];
     return Promise.resolve({
       first,
@@ -38,7 +35,7 @@ if (!isThere) {
           end loop; end $$`);
       },
     });
-  }
+  };
 
   storeConformance((name, run) => void test(`postgresStore() ${name}`, run), {
     open,
