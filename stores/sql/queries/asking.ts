@@ -21,18 +21,21 @@ const FIRST_INSTANT = -Number.MAX_SAFE_INTEGER / 1_000;
 
 /** The values of a dialect. */
 export function valuesOf(dialect: Dialect): Values {
-  const of = (type: "name" | "integer" | "sequence" | "real" | "instant") => {
+  const of = (type: "name" | "integer" | "sequence" | "real") => {
     const placeholder = dialect.parameter(type);
     return (value: SqlValue): Fragment => ({ sql: placeholder, values: [value] });
   };
-  const instant = of("instant");
+  const large = of("sequence");
   return {
     name: of("name"),
     names: (expression, values) => ({ sql: dialect.isIn(expression), values: [dialect.list(values)] }),
     integer: of("integer"),
-    large: of("sequence"),
+    large,
     real: of("real"),
-    instant: (value) => instant(dialect.encodeInstant(Math.max(value, FIRST_INSTANT))),
+    instant(value) {
+      const time = large(dialect.encodeInstant(Math.max(value, FIRST_INSTANT)));
+      return { sql: dialect.instantOf(time.sql), values: time.values };
+    },
   };
 }
 

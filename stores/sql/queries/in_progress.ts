@@ -1,7 +1,7 @@
 /** What is in progress, step by step; and what of it is stalled. */
 
 import { ACTIVITIES, type Activity } from "../../../src/domain/activity.ts";
-import type { Direction } from "../../../src/domain/record.ts";
+import type { Direction, Instant } from "../../../src/domain/record.ts";
 import {
   AGE_BOUNDS_MS,
   type InProgress,
@@ -43,10 +43,14 @@ export function watcher(dialect: Dialect, values: Values, page: Page): Watcher {
     "execution.current_step",
   );
 
-  /** The class of an age, by what was `waited` in microseconds. */
-  const age = `case ${
-    AGE_BOUNDS_MS.map((bound, at) => `when waited < ${bound * 1_000} then ${at}`).join(" ")
-  } else ${AGE_BOUNDS_MS.length} end`;
+  /** The class of an age, by when it began: each bound is an instant that is calculated once. */
+  const age = (now: Instant) => {
+    const classes = AGE_BOUNDS_MS.map((bound, at) => {
+      const since = dialect.instantOf(String(microsecondsOf(now) - bound * 1_000));
+      return `when entered_at > ${since} then ${at}`;
+    });
+    return `case ${classes.join(" ")} else ${AGE_BOUNDS_MS.length} end`;
+  };
 
   return {
     inProgress(options) {
@@ -65,7 +69,6 @@ export function watcher(dialect: Dialect, values: Values, page: Page): Watcher {
       // what stands before them.
       const select = sql`with active as${dialect.materialized} (
           select execution.last_progress_at as entered_at, execution.saga_version, execution.attempt,
-            ${String(microsecondsOf(lateness.now))} - ${dialect.microseconds("execution.last_progress_at")} as waited,
             ${activity(values, lateness, (one) => String(ACTIVITIES.indexOf(one)))} as activity,
             ${step} as step, execution.id, execution.attempt_started_at, execution.due_at
           from saga_executions as execution where ${all(unfinished)}
@@ -78,7 +81,9 @@ export function watcher(dialect: Dialect, values: Values, page: Page): Watcher {
         )
         select step, code, count(*) as members, null as id, null as saga_version, null as attempt, null as entered_at,
           null as attempt_started_at, null as due_at, null as place
-        from (select step, activity * ${String(CLASSES)} + ${age} as code from active) as aged group by step, code
+        from (select step, activity * ${String(CLASSES)} + ${
+        age(lateness.now)
+      } as code from active) as aged group by step, code
         union all
         select step, activity, null, id, saga_version, attempt, ${
         ["entered_at", "attempt_started_at", "due_at"].map(dialect.microseconds).join(", ")
