@@ -79,8 +79,9 @@ export interface Store {
 
   /**
    * Hands out executions whose wake time has come, each to one caller only: it moves their wake time to
-   * `now + patienceMs × 2^resumeCount`, at most `max(patienceMs, 1 h)` away, and, if `counted`, raises resumeCount by
-   * one where the due time has come or a request waits. Goes round the partitions, the oldest wake time first in each,
+   * `now + patienceMs × 2^resumeCount`, at most `max(patienceMs, 1 h)` away, but not beyond the end of a lease that lies
+   * ahead: its owner may be dead, and nobody else could do anything earlier. If `counted`, it raises resumeCount by one
+   * where the due time has come or a request waits. Goes round the partitions, the oldest wake time first in each,
    * so that a full partition does not starve the others. Raises no revision.
    */
   claimDue(options: ClaimOptions): Promise<readonly Claimed[]>;

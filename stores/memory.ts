@@ -301,10 +301,11 @@ class Memory implements MemoryStore {
     const { execution } = row.record;
     const { now, patienceMs } = options;
     const away = Math.min(patienceMs * 2 ** execution.resumeCount, Math.max(patienceMs, HOUR_MS));
-    const waited = (execution.dueAt !== null && execution.dueAt <= now) || execution.request !== null;
+    const { epoch, partition, currentStep, owner, dueAt } = execution;
+    const waited = (dueAt !== null && dueAt <= now) || execution.request !== null;
     const resumeCount = execution.resumeCount + (options.counted && waited ? 1 : 0);
-    this.#update(row, { wakeAt: now + away, resumeCount });
-    const { epoch, partition, currentStep } = execution;
+    const leaseEnd = owner !== null && dueAt !== null && dueAt > now ? dueAt : Infinity;
+    this.#update(row, { wakeAt: Math.min(now + away, leaseEnd), resumeCount });
     return { executionId: id, epoch, partition, currentStep, resumeCount };
   }
 

@@ -317,8 +317,10 @@ export class Sweeper {
       cancel = clock.setTimer(armedFor - clock.now(), end);
     };
     this.#wakeUp = arm;
-    stopping.addEventListener("abort", end, { once: true });
     arm();
+    // It may have been told to stop while it was at work; the signal does not tell it again.
+    if (stopping.aborted) end();
+    else stopping.addEventListener("abort", end, { once: true });
     return promise;
   }
 }

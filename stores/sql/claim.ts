@@ -73,7 +73,8 @@ export function claimTexts(dialect: Dialect): ClaimTexts {
   return {
     due: dialect.text(
       `select id, epoch, "partition", current_step, resume_count, wake_at,
-         case when request is not null or due_at <= ? then 1 else 0 end as is_due
+         case when request is not null or due_at <= ? then 1 else 0 end as is_due,
+         case when owner is not null then due_at end as lease_end
        from saga_executions where "partition" = ? and wake_at <= ? and ${filter}
        order by wake_at limit ?${dialect.forUpdateSkipLocked}`,
     ),
@@ -116,13 +117,15 @@ export function handOut(
     const patience = Math.min(patienceMs * 2 ** resumeCount, Math.max(patienceMs, HOUR_MS));
     const after = counted && Number(row.is_due) === 1 ? resumeCount + 1 : resumeCount;
     const id = String(row.id);
+    const leaseEnd = row.lease_end === null ? now : dialect.decodeInstant(row.lease_end);
+    const wakeAt = leaseEnd > now ? Math.min(now + patience, leaseEnd) : now + patience;
     return {
       executionId: id,
       epoch: Number(row.epoch),
       partition: String(row.partition),
       currentStep: String(row.current_step),
       resumeCount: after,
-      values: [encodeInstant(dialect, now + patience, "wake_at"), after, id, row.wake_at as SqlValue],
+      values: [encodeInstant(dialect, wakeAt, "wake_at"), after, id, row.wake_at as SqlValue],
     };
   });
 }

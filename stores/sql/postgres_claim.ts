@@ -81,8 +81,10 @@ export function postgresClaimTexts(dialect: Dialect): Omit<ClaimTexts, "claim"> 
          select found.* from found order by place, wake_at limit (select most from options)
        )
        update saga_executions as execution set
-         wake_at = options.now + interval '1 millisecond' * least(
-           options.patience_ms * 2 ^ least(execution.resume_count, ${MAX_DOUBLINGS}), options.longest_ms),
+         wake_at = least(
+           options.now + interval '1 millisecond' * least(
+             options.patience_ms * 2 ^ least(execution.resume_count, ${MAX_DOUBLINGS}), options.longest_ms),
+           case when execution.owner is not null and execution.due_at > options.now then execution.due_at end),
          resume_count = execution.resume_count + case
            when options.counted and (execution.request is not null or execution.due_at <= options.now) then 1 else 0 end
        from picked, options where execution.id = picked.id

@@ -273,6 +273,36 @@ export function crashCases({ add, addIf }: Cases): void {
     assert.deepEqual(await world.attempts(id), ["a#1 abandoned", "a#2 succeeded"]);
   });
 
+  for (const news of ["a signal", "a request"] as const) {
+    add(
+      `G09 a step that is cut off is taken up within its lease and a sweep, whatever ${news} did meanwhile`,
+      async (world) => {
+        let runs = 0;
+        const definition = saga(`g09.news.${news === "a signal"}`)
+          .step("a", {
+            run: async () => {
+              if (++runs === 1) await world.gate("first").pass();
+            },
+            undo: () => {},
+            lease: "20s",
+          });
+        const second = world.node([definition], { connection: "second", redeliverAfter: "1m" });
+        second.work();
+        await world.advance("1m");
+        const { id, node: first } = await world.begin(definition);
+        await world.gate("first").arrived();
+        const diedAt = world.clock.now();
+        first.kill();
+        await world.advance("1s");
+        if (news === "a signal") await world.until(second.engine.signal(id, "go"));
+        else await world.until(second.engine.compensate(id, { reason: "not wanted" }));
+        const { execution } = await world.ended(id);
+        assert.deepEqual([execution.status, runs], news === "a signal" ? ["completed", 2] : ["blocked", 1]);
+        assert.ok(world.clock.now() - diedAt <= 20_000 + 5_000, `after ${world.clock.now() - diedAt} ms`);
+      },
+    );
+  }
+
   add("G09 a step that is cut off is tried again within its lease and a sweep", async (world) => {
     let runs = 0;
     const definition = saga("g09").step("a", {

@@ -33,6 +33,20 @@ export function sweepCases({ add, addIf }: Cases): void {
     await world.ended("g17-0", "3h");
   });
 
+  add("a worker that is told to stop while it sweeps has ended once the sweep has", async (world) => {
+    const node = world.node([saga("stopped.sweeping").step("a", () => {})]);
+    node.around.hooks = { before: (call) => call === "nextWake" ? world.gate("sweep").pass() : undefined };
+    const worker = node.work();
+    await world.gate("sweep").arrived();
+    const begunAt = world.clock.now();
+    let hasStopped = false;
+    const stopped = worker.stop().then(() => void (hasStopped = true));
+    world.gate("sweep").open();
+    await world.settle();
+    assert.deepEqual([hasStopped, world.clock.now()], [true, begunAt]);
+    await stopped;
+  });
+
   add("a partition that is full is swept as soon as it has a slot again, whatever the others do", async (world) => {
     const definition = saga("full").step("a", () => {});
     const starter = world.node([definition]);

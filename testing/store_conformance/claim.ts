@@ -256,6 +256,26 @@ function patience(add: Cases["add"]): void {
     assert.deepEqual(wakeTimes, [T0 + HOUR_MS, T0 + HOUR_MS]);
   });
 
+  add("claimDue() does not wait beyond the end of a lease that lies ahead", async ({ first }) => {
+    await arrange(
+      first,
+      anExecution({ id: "ahead", owner: "worker-1/a", dueAt: T0 + 2_000.25, wakeAt: T0 }),
+      anExecution({ id: "far ahead", owner: "worker-1/b", dueAt: T0 + 90_000, wakeAt: T0 }),
+      anExecution({ id: "over", owner: "worker-1/c", dueAt: T0, wakeAt: T0 }),
+      anExecution({ id: "nobody's", dueAt: T0 + 2_000, wakeAt: T0 }),
+    );
+    const claimed = await first.claimDue(options({ counted: false }));
+    const wakes = await Promise.all(
+      claimed.map(async ({ executionId }) => [executionId, (await executionOf(first, executionId)).wakeAt! - T0]),
+    );
+    assert.deepEqual(Object.fromEntries(wakes), {
+      "ahead": 2_000.25,
+      "far ahead": 60_000,
+      "over": 60_000,
+      "nobody's": 60_000,
+    });
+  });
+
   add("claimDue() that does not count leaves resumeCount, and waits by it all the same", async ({ first }) => {
     await arrange(first, anExecution({ resumeCount: 2 }));
     const [claimed] = await first.claimDue(options({ counted: false }));
