@@ -69,8 +69,12 @@ export function webConsole<const D extends readonly AnyDefinition[]>(
       if (asset !== null) return assets(request, asset[1]!, asset[2]!);
       return await screens.fetch(request, { visit: { path, base, access } });
     } catch (error) {
-      settings.logger.error(`The console could not answer ${request.method} ${context.req.path}: ${error}`);
       const status = statusOf(error);
+      // What somebody mistyped is no trouble of the server's.
+      const isTheirs = status !== null && status < 500;
+      settings.logger[isTheirs ? "debug" : "error"](
+        `The console could not answer ${request.method} ${context.req.path}: ${error}`,
+      );
       return await refuse(status ?? 500, status === null ? "Something went wrong" : (error as Error).message);
     }
   });

@@ -378,7 +378,9 @@ interface Asked {
 
 Deno.test("parameters that make no sense are refused", () =>
   inWorld(async (world) => {
-    const app = world.console();
+    const errors: string[] = [];
+    const logger = { debug() {}, info() {}, warn() {}, error: (text: string) => void errors.push(text) };
+    const app = world.console({ logger });
     for (
       const path of [
         "/api/executions?limit=1e9",
@@ -391,6 +393,8 @@ Deno.test("parameters that make no sense are refused", () =>
         "/api/executions?q=colour:red",
         "/api/executions?q=status:broken",
         "/api/executions?q=since:yesterday",
+        "/api/executions?q=since:2026-02-30",
+        "/api/executions?q=until:2026-11-31T10:00",
         "/api/executions?q=since:2026-02-01+until:2026-01-01",
         "/api/recent",
         "/api/recent?since=-1",
@@ -404,6 +408,7 @@ Deno.test("parameters that make no sense are refused", () =>
       const response = await app.request(path);
       assert.equal(response.status, 400, `${path}: ${(await response.text()).slice(0, 100)}`);
     }
+    assert.deepEqual(errors, [], "what somebody mistyped is no trouble of the server's");
   }));
 
 Deno.test("a logger that throws does not keep the console from answering", () =>

@@ -104,7 +104,8 @@ function timeOf(value: string | undefined, now: number): number | null | undefin
   if (range !== undefined) return now - range;
   if (!/^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?Z?)?$/.test(value)) return null;
   const at = Date.parse(value.length > 10 && !value.endsWith("Z") ? `${value}Z` : value);
-  return Number.isFinite(at) ? at : null;
+  // What is no day of its month would be read as one of the next.
+  return Number.isFinite(at) && new Date(at).toISOString().startsWith(value.slice(0, 10)) ? at : null;
 }
 
 function given<Key extends string, Value>(
