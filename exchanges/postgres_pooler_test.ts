@@ -1,6 +1,7 @@
 /** What a pooler that lends connections for one transaction at a time does to notifications. */
 
 import assert from "node:assert/strict";
+import pg from "pg";
 import { withPooler } from "../stores/fixtures/pgbouncer.ts";
 import { assertEffects, Fleet, SOON } from "./fixtures/engines.ts";
 import { until } from "./fixtures/until.ts";
@@ -14,13 +15,18 @@ await withPooler("the exchange over PostgreSQL behind PgBouncer", ({ url }) => {
     const worker = postgresExchange({ url });
     const fleet = new Fleet({ web, workers: [worker] }, SOON);
     fleet.work();
-    // The pooler may happen to lend the same connection for a while; then nothing is amiss.
+    // The pooler may happen to lend the same connection for a while; then nothing is amiss. It lends the one that came
+    // back last: while that is taken by somebody else, it has to be another one.
     let started = 0;
     await until(
       async () => {
+        const other = new pg.Client({ connectionString: url });
+        await other.connect();
+        if (started % 20 === 0) await other.query("begin");
         const { ids } = await fleet.start(started, 10);
         started += 10;
         await fleet.completed(ids);
+        await other.end();
         return !(await web.health()).ok;
       },
       "the exchange says that it cannot be used",
