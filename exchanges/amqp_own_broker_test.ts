@@ -111,6 +111,30 @@ async function withPatience(node: RabbitNode, ms: number, work: () => Promise<vo
   }
 }
 
+/** A consumer whose time stands still, and whose handler of a hint for "slow" is held until the test lets it go. */
+function holding(broker: TestBroker) {
+  const clock = virtualClock();
+  const held = Promise.withResolvers<HandlerAnswer>();
+  const received: string[] = [];
+  const exchange = broker.exchange({ clock });
+  const sender = broker.exchange();
+  return {
+    clock,
+    held,
+    received,
+    sender,
+    /** Consumes, and has the hint for "slow" in its hands. */
+    async takeSlow(): Promise<void> {
+      await exchange.consume("default", ({ executionId }) => {
+        received.push(executionId);
+        return executionId === "slow" ? held.promise : Promise.resolve("done");
+      }, { concurrency: 2, signal: forever });
+      await sender.publish([hint("slow")]);
+      await until(() => received.length === 1, "it is being handled");
+    },
+  };
+}
+
 await withOwnBroker("a RabbitMQ node that stands still, or runs out of memory or patience", (node) => {
   Deno.test(`G14 a broker that is frozen for ${FROZEN_MS / 1_000} s holds up no start, and consumers return by themselves`, () =>
     throughTrouble(node().url, {
@@ -160,20 +184,11 @@ await withOwnBroker("a RabbitMQ node that stands still, or runs out of memory or
   });
 
   Deno.test("amqpExchange() consumes again after the broker lost its patience with a handler", async () => {
-    await using broker = await TestBroker.open(node().url);
-    const clock = virtualClock();
-    const held = Promise.withResolvers<HandlerAnswer>();
-    const received: string[] = [];
     // The exchange's time stands still, so nothing is acknowledged after a minute.
-    const exchange = broker.exchange({ clock });
-    const sender = broker.exchange();
+    await using broker = await TestBroker.open(node().url);
+    const { clock, held, received, sender, takeSlow } = holding(broker);
     await withPatience(node(), 1_000, async () => {
-      await exchange.consume("default", ({ executionId }) => {
-        received.push(executionId);
-        return executionId === "slow" ? held.promise : Promise.resolve("done");
-      }, { concurrency: 2, signal: forever });
-      await sender.publish([hint("slow")]);
-      await until(() => received.length === 1, "it is being handled");
+      await takeSlow();
       await until(async () => (await sender.depth("default"))?.ready === 1, "the channel is closed, the hint is back");
     });
     await until(async () => {
@@ -188,18 +203,9 @@ await withOwnBroker("a RabbitMQ node that stands still, or runs out of memory or
 
   Deno.test("amqpExchange() never tries the broker's patience: a step may take as long as it likes", async () => {
     await using broker = await TestBroker.open(node().url);
-    const clock = virtualClock();
-    const held = Promise.withResolvers<HandlerAnswer>();
-    const received: string[] = [];
-    const exchange = broker.exchange({ clock });
-    const sender = broker.exchange();
+    const { clock, held, received, sender, takeSlow } = holding(broker);
     await withPatience(node(), 2_000, async () => {
-      await exchange.consume("default", ({ executionId }) => {
-        received.push(executionId);
-        return executionId === "slow" ? held.promise : Promise.resolve("done");
-      }, { concurrency: 2, signal: forever });
-      await sender.publish([hint("slow")]);
-      await until(() => received.length === 1, "it is being handled");
+      await takeSlow();
       await clock.advance("60s");
       const begin = performance.now();
       await until(() => performance.now() > begin + 4_000, "twice the broker's patience");
